@@ -1,0 +1,1 @@
+"""Search-control in Dyna: plan from better states."""

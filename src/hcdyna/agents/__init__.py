@@ -1,0 +1,1 @@
+"""Agents: how values are learned. One file an algorithm."""

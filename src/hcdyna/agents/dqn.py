@@ -1,0 +1,95 @@
+"""DQN: Q-learning with a network, mini-batches and a target network (Mnih et al., 2015)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from hcdyna.errors import SettingsError
+from hcdyna.networks import Activation, Network, mlp
+from hcdyna.settings import check, number
+from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
+
+OUTPUT_SCALE = 0.0003
+"""Output parameters start uniform in ± this (appendix), so that all values start near zero."""
+
+
+class DQNState(NamedTuple):
+    """Q_θ, its target copy Q′, and Adam's moments."""
+
+    params: Any
+    target: Any
+    optimiser: Any
+    updates: Array
+
+
+@dataclass(frozen=True)
+class DQN:
+    """Deep Q-learning on mini-batches, with a target network."""
+
+    learning_rate: float = number(1e-4, above=0)
+    """Adam's step size."""
+    hidden: tuple[int, ...] = (32, 32)
+    """Units of each hidden layer."""
+    activation: Activation = "relu"
+    target_period: int = number(1_000, at_least=1)
+    """τ: Q′ ← Q every this many updates."""
+    network: Network | None = None
+    """Your own init/apply pair, obs [d] → Q [actions]; None: a perceptron of `hidden` layers."""
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not all(isinstance(units, int) and units > 0 for units in self.hidden):
+            raise SettingsError(f"DQN.hidden = {self.hidden!r}: must be whole numbers above 0")
+
+    def build(self, spec: Spec) -> Agent:
+        if spec.num_actions is None or spec.num_states is not None:
+            raise SettingsError(
+                f"agent = dqn: {spec.name} has continuous actions or a discrete state space; "
+                "dqn needs discrete actions and continuous states"
+            )
+        num_actions = spec.num_actions
+        sizes = (spec.low.shape[0], *self.hidden, num_actions)
+        network = self.network or mlp(sizes, self.activation, OUTPUT_SCALE)
+        adam = optax.adam(self.learning_rate)
+
+        def init(key: Key) -> DQNState:
+            params = network.init(key)
+            target = jax.tree.map(jnp.copy, params)
+            return DQNState(params, target, adam.init(params), jnp.zeros((), jnp.int32))
+
+        def loss(params: Any, target: Any, batch: Transition) -> tuple[Array, Array]:
+            q = jax.vmap(network.apply, (None, 0))(params, batch.obs)
+            next_q = jax.vmap(network.apply, (None, 0))(target, batch.next_obs)
+            goal = batch.reward + batch.discount * next_q.max(axis=-1)
+            chosen = jnp.sum(q * jax.nn.one_hot(batch.action, num_actions), axis=-1)
+            return jnp.mean(jnp.square(goal - chosen)), jnp.mean(q)
+
+        def update(state: DQNState, batch: Transition) -> tuple[DQNState, Info]:
+            (error, mean_q), gradient = jax.value_and_grad(loss, has_aux=True)(
+                state.params, state.target, batch
+            )
+            change, optimiser = adam.update(gradient, state.optimiser, state.params)
+            params = optax.apply_updates(state.params, change)
+            updates = state.updates + 1
+            copy = updates % self.target_period == 0
+            target = jax.tree.map(lambda q, old: jnp.where(copy, q, old), params, state.target)
+            return DQNState(params, target, optimiser, updates), {"loss": error, "mean_q": mean_q}
+
+        def greedy(state: DQNState, obs: Array) -> Array:
+            return jnp.argmax(network.apply(state.params, obs)).astype(jnp.int32)
+
+        def act(key: Key, state: DQNState, obs: Array, epsilon: Array | float) -> Array:
+            explore_key, action_key = jax.random.split(key)
+            explore = jax.random.uniform(explore_key) < epsilon
+            random_action = jax.random.randint(action_key, (), 0, num_actions)
+            return jnp.where(explore, random_action, greedy(state, obs))
+
+        def value(state: DQNState, obs: Array) -> Array:
+            return jnp.max(network.apply(state.params, obs))
+
+        return Agent(init, act, greedy, value, update)

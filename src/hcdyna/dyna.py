@@ -1,0 +1,204 @@
+"""Dyna: the four choices composed. The only place that knows the order of a time step.
+
+    replay.extend → search_control.update (climb, accept, enqueue)
+      → n × {ρb states from search-control, ε-greedy actions, the model's outcomes;
+             (1−ρ)b transitions from replay; agent.update}
+      → model.update
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import Partial
+
+from hcdyna import ring
+from hcdyna.settings import Settings, Training
+from hcdyna.types import (
+    Agent,
+    Array,
+    Dyna,
+    Environment,
+    Info,
+    Key,
+    Model,
+    Scene,
+    SearchControl,
+    Transition,
+)
+
+
+class DynaState(NamedTuple):
+    """What the four parts remember, and the replay buffer B_er."""
+
+    agent: Any
+    model: Any
+    search_control: Any
+    replay: ring.Ring
+
+
+class MiniBatches(NamedTuple):
+    """The n mini-batches of one time step with all their random numbers: what `plan` consumes.
+
+    Of each batch of b, the first m = ρb rows are simulated from search-control states, and the rest
+    are replayed; where search-control is not ready, so are the first. The model does not change
+    within a time step, so it is asked beforehand for the outcome of every action, and the update
+    picks the ε-greedy one with the Q of that moment.
+    """
+
+    replayed: Transition
+    """[n, b, …]"""
+    ready: Array
+    """[] whether search-control had states to offer"""
+    simulated: Transition
+    """[n, m, actions, …]"""
+    explore: Array
+    """[n, m] whether the ε-greedy action is a random one …"""
+    random_action: Array
+    """[n, m] … and which"""
+
+
+def build(settings: Settings) -> tuple[Environment, Dyna]:
+    """The environment and the composed agent of some settings."""
+    env = settings.environment.build()
+    agent = settings.agent.build(env.spec)
+    model = settings.model.build(env)
+    search_control = settings.search_control.build(env)
+    return env, compose(env, agent, model, search_control, settings.training)
+
+
+def compose(
+    env: Environment,
+    agent: Agent,
+    model: Model,
+    search_control: SearchControl,
+    training: Training,
+) -> Dyna:
+    """One agent out of an environment, an agent, a model and a search-control strategy."""
+    spec = env.spec
+
+    def init(key: Key) -> DynaState:
+        agent_key, model_key = jax.random.split(key)
+        obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
+        blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
+        return DynaState(
+            agent=agent.init(agent_key),
+            model=model.init(model_key),
+            search_control=search_control.init(obs),
+            replay=ring.init(blank, training.replay_size),
+        )
+
+    def act(key: Key, state: DynaState, obs: Array) -> Array:
+        return agent.act(key, state.agent, obs, training.epsilon)
+
+    def remember(state: DynaState, transition: Transition) -> DynaState:
+        row = jax.tree.map(lambda x: jnp.asarray(x)[None], transition)
+        return state._replace(
+            replay=ring.extend(state.replay, row, jnp.ones(1, bool)),
+            search_control=search_control.observe(state.search_control, transition),
+        )
+
+    def observe(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
+        state = remember(state, transition)
+        model_state, info = model.update(key, state.model, state.replay)
+        return state._replace(model=model_state), info
+
+    def learn(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
+        search_key, draw_key, model_key = jax.random.split(key, 3)
+        state = remember(state, transition)
+        # Partial keeps the parameters visible, for kernels that climb without autodiff.
+        scene = Scene(
+            env=env,
+            value=Partial(agent.value, state.agent),
+            predict=lambda key, obs, action: model.predict(key, state.model, obs, action),
+            replay=state.replay,
+            transition=transition,
+        )
+        search_state, search_info = search_control.update(search_key, state.search_control, scene)
+        batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
+        agent_state, plan_info = plan(agent, state.agent, batches)
+        model_state, model_info = model.update(model_key, state.model, state.replay)
+        state = DynaState(agent_state, model_state, search_state, state.replay)
+        return state, search_info | plan_info | model_info
+
+    return Dyna(init, act, observe, learn)
+
+
+def draw_mini_batches(
+    key: Key, search_control: SearchControl, search_state: Any, scene: Scene, training: Training
+) -> MiniBatches | Transition:
+    """Draw all that the n updates of a time step need; only replay if there is nothing to simulate.
+
+    Rows of a mini-batch are drawn independently, so those of all n come out of one draw.
+    """
+    replay_key, state_key, model_key, explore_key, action_key = jax.random.split(key, 5)
+    n, b = training.planning_steps, training.batch_size
+    m = 0 if search_control.sample is None else round(training.mixing_rate * b)
+
+    def by_batch(rows: Any) -> Any:
+        return jax.tree.map(lambda x: x.reshape(n, -1, *x.shape[1:]), rows)
+
+    replayed = by_batch(ring.sample(replay_key, scene.replay, n * b))
+    if m == 0 or n == 0:
+        return replayed
+    actions = jnp.arange(scene.env.spec.num_actions)
+    states = search_control.sample(state_key, search_state, scene, n * m)
+
+    def simulate(key: Key, obs: Array, action: Array) -> Transition:
+        outcome = scene.predict(key, obs, action)
+        discount = scene.env.spec.discount * (1.0 - outcome.terminated)
+        return Transition(obs, action, outcome.reward, discount, outcome.next_obs)
+
+    every_action = jax.vmap(simulate, (None, None, 0))
+    simulated = jax.vmap(every_action, (0, 0, None))(
+        jax.random.split(model_key, n * m), states, actions
+    )
+    return MiniBatches(
+        replayed=replayed,
+        ready=jnp.asarray(search_control.ready(search_state)),
+        simulated=by_batch(simulated),
+        explore=jax.random.uniform(explore_key, (n, m)) < training.epsilon,
+        random_action=jax.random.randint(action_key, (n, m), 0, len(actions)),
+    )
+
+
+def plan(agent: Agent, state: Any, batches: MiniBatches | Transition) -> tuple[Any, Info]:
+    """The n planning updates of a time step; pure, with its random numbers in `batches`."""
+
+    def step(state: Any, batch: MiniBatches | Transition) -> tuple[Any, Info]:
+        if isinstance(batch, MiniBatches):
+            batch = complete(agent, state, batch)
+        return agent.update(state, batch)
+
+    if isinstance(batches, MiniBatches):
+        n = batches.explore.shape[0]
+        batches = batches._replace(ready=jnp.broadcast_to(batches.ready, n))
+    state, info = jax.lax.scan(step, state, batches)
+    return state, jax.tree.map(last, info)
+
+
+def complete(agent: Agent, state: Any, batch: MiniBatches) -> Transition:
+    """One mini-batch [b, …]: ε-greedy simulated rows first, then replayed ones."""
+    m = batch.explore.shape[0]
+    greedy = jax.vmap(agent.greedy, (None, 0))(state, batch.simulated.obs[:, 0])
+    action = jnp.where(batch.explore, batch.random_action, greedy)
+    chosen = jax.tree.map(lambda x: choose(x, action), batch.simulated)
+    return jax.tree.map(
+        lambda new, old: jnp.concatenate([jnp.where(batch.ready, new, old[:m]), old[m:]]),
+        chosen,
+        batch.replayed,
+    )
+
+
+def choose(table: Array, action: Array) -> Array:
+    """Row `action` [m] of each `table` [m, actions, …]; a masked sum, since gathers are slow."""
+    mask = jax.nn.one_hot(action, table.shape[1], dtype=bool)
+    mask = mask.reshape(mask.shape + (1,) * (table.ndim - 2))
+    return jnp.sum(jnp.where(mask, table, 0), axis=1, dtype=table.dtype)
+
+
+def last(values: Array) -> Array:
+    """The last of n diagnostics; NaN if there were none."""
+    return values[-1] if values.shape[0] else jnp.full(values.shape[1:], jnp.nan)

@@ -1,0 +1,116 @@
+"""GridWorld: cross a square through the hole in a wall (Figure 1a), with four moves or any move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.settings import check, number
+from hcdyna.types import Array, Environment, Key, Outcome, Spec
+
+MOVE = 0.05
+START = 0.05
+"""Episodes start uniformly on [0, START]²."""
+GOAL = 0.95
+"""Episodes end on [GOAL, 1]²."""
+WALL = (0.5, 0.6)
+"""The wall stands at these x, at every height but the hole."""
+HOLE = (0.4, 0.5)
+DIRECTIONS = np.array([[0, 1], [0, -1], [-1, 0], [1, 0]], np.float32)
+"""Up, down, left, right."""
+
+
+@dataclass(frozen=True)
+class GridWorld:
+    """The unit square with a wall and four moves of 0.05; −1 a step until the far corner."""
+
+    wall: bool = True
+    move_noise: float = number(0.0, at_least=0)
+    """Standard deviation of the length of a move."""
+    goal_reward: float = -1.0
+    """Reward of the step that reaches the goal."""
+    reward_noise: float = number(0.0, at_least=0)
+    time_limit: int = number(2_000, at_least=1)
+    discount: float = number(0.99, at_least=0, at_most=1)
+
+    __post_init__ = check
+
+    def build(self) -> Environment:
+        def displacement(key: Key, action: Array) -> Array:
+            # A constant length stays out of the compiled random numbers altogether.
+            noise = self.move_noise * jax.random.normal(key) if self.move_noise else 0.0
+            return (MOVE + noise) * jnp.asarray(DIRECTIONS)[action]
+
+        spec = _spec(self, "GridWorld")._replace(num_actions=4)
+        return _grid_world(spec, displacement, self.wall, self.goal_reward, self.reward_noise)
+
+
+@dataclass(frozen=True)
+class GridWorldContinuous:
+    """The same square with actions in [−1, 1]², each a move of 0.05·action."""
+
+    wall: bool = True
+    goal_reward: float = -1.0
+    reward_noise: float = number(0.0, at_least=0)
+    time_limit: int = number(2_000, at_least=1)
+    discount: float = number(0.99, at_least=0, at_most=1)
+
+    __post_init__ = check
+
+    def build(self) -> Environment:
+        def displacement(key: Key, action: Array) -> Array:
+            return MOVE * jnp.clip(action, -1.0, 1.0)
+
+        spec = _spec(self, "GridWorldContinuous")._replace(action_size=2)
+        return _grid_world(spec, displacement, self.wall, self.goal_reward, self.reward_noise)
+
+
+def _spec(settings: GridWorld | GridWorldContinuous, name: str) -> Spec:
+    return Spec(
+        name=name,
+        low=np.zeros(2, np.float32),
+        high=np.ones(2, np.float32),
+        discount=settings.discount,
+        time_limit=settings.time_limit,
+    )
+
+
+def _grid_world(
+    spec: Spec,
+    displacement: Callable[[Key, Array], Array],
+    wall: bool,
+    goal_reward: float,
+    reward_noise: float,
+) -> Environment:
+    def dynamics(key: Key, obs: Array, action: Array) -> Outcome:
+        end = obs + displacement(key, action)
+        blocked = in_wall(end) & wall
+        next_obs = clip_to_box(spec, jnp.where(blocked, obs, end))
+        terminated = at_goal(next_obs)
+        return Outcome(next_obs, jnp.where(terminated, goal_reward, -1.0), terminated)
+
+    env = Environment(
+        spec,
+        reset=lambda key: jax.random.uniform(key, (2,), maxval=START),
+        dynamics=dynamics,
+        project=partial(clip_to_box, spec),
+        terminal=at_goal,
+    )
+    return with_reward_noise(env, reward_noise)
+
+
+def in_wall(obs: Array) -> Array:
+    """Whether a point lies in the wall."""
+    x, y = obs[0], obs[1]
+    return (x >= WALL[0]) & (x <= WALL[1]) & ~((y >= HOLE[0]) & (y <= HOLE[1]))
+
+
+def at_goal(obs: Array) -> Array:
+    """Whether a point lies in the goal area."""
+    return jnp.all(obs >= GOAL)

@@ -1,0 +1,1 @@
+"""Models: where simulated outcomes come from."""

@@ -1,0 +1,79 @@
+"""A model learned online: a network that predicts the difference s′ − s, the reward, and the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from hcdyna import ring
+from hcdyna.errors import SettingsError
+from hcdyna.networks import Activation, mlp
+from hcdyna.settings import check, number
+from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
+
+
+class ModelState(NamedTuple):
+    """The network and Adam's moments."""
+
+    params: Any
+    optimiser: Any
+
+
+@dataclass(frozen=True)
+class LearnedModel:
+    """Predict s′ − s, reward and termination of every action, from replayed transitions."""
+
+    learning_rate: float = number(1e-4, above=0)
+    """Adam's step size."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer."""
+    activation: Activation = "relu"
+    batch_size: int = number(128, at_least=1)
+    """Transitions per update; there is one update per environment step."""
+
+    __post_init__ = check
+
+    def build(self, env: Environment) -> Model:
+        spec = env.spec
+        if spec.num_actions is None or spec.num_states is not None:
+            raise SettingsError(
+                f"model = learned: {spec.name} has continuous actions or a discrete state space; "
+                "the learned model needs discrete actions and continuous states"
+            )
+        num_actions, d = spec.num_actions, spec.low.shape[0]
+        # For each action: d differences, the reward, and the log-odds that the episode ends.
+        network = mlp((d, *self.hidden, num_actions * (d + 2)), self.activation)
+        adam = optax.adam(self.learning_rate)
+
+        def init(key: Key) -> ModelState:
+            params = network.init(key)
+            return ModelState(params, adam.init(params))
+
+        def outputs(params: Any, obs: Array, action: Array) -> Array:
+            # A masked sum instead of an index: gathers are slow, and so are their gradients.
+            table = network.apply(params, obs).reshape(num_actions, d + 2)
+            return jax.nn.one_hot(action, num_actions) @ table
+
+        def predict(key: Key, state: ModelState, obs: Array, action: Array) -> Outcome:
+            out = outputs(state.params, obs, action)
+            return Outcome(env.project(obs + out[:d]), out[d], out[d + 1] > 0.0)
+
+        def loss(params: Any, batch: Transition) -> Array:
+            out = jax.vmap(outputs, (None, 0, 0))(params, batch.obs, batch.action)
+            moved = jnp.mean(jnp.square(out[:, :d] - (batch.next_obs - batch.obs)))
+            reward = jnp.mean(jnp.square(out[:, d] - batch.reward))
+            ended = (batch.discount == 0.0).astype(jnp.float32)
+            return moved + reward + jnp.mean(optax.sigmoid_binary_cross_entropy(out[:, -1], ended))
+
+        def update(key: Key, state: ModelState, replay: ring.Ring) -> tuple[ModelState, Info]:
+            batch = ring.sample(key, replay, self.batch_size)
+            error, gradient = jax.value_and_grad(loss)(state.params, batch)
+            change, optimiser = adam.update(gradient, state.optimiser, state.params)
+            params = optax.apply_updates(state.params, change)
+            return ModelState(params, optimiser), {"model_loss": error}
+
+        return Model(init, predict, update)

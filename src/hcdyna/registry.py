@@ -1,0 +1,60 @@
+"""Names of all parts, and where each is defined. Nothing is imported until it is asked for.
+
+A package of yours adds parts through entry points of the same groups, for instance
+`[project.entry-points."hcdyna.search_control"]`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from importlib.metadata import entry_points
+
+from hcdyna.errors import SettingsError
+
+PARTS: dict[str, dict[str, str]] = {
+    "environments": {
+        "GridWorld": "hcdyna.environments.grid_world:GridWorld",
+        "GridWorldContinuous": "hcdyna.environments.grid_world:GridWorldContinuous",
+        "TabularGridWorld": "hcdyna.environments.tabular_grid_world:TabularGridWorld",
+        "MountainCar": "hcdyna.environments.mountain_car:MountainCar",
+        "CartPole": "hcdyna.environments.cart_pole:CartPole",
+        "Acrobot": "hcdyna.environments.acrobot:Acrobot",
+    },
+    "agents": {
+        "dqn": "hcdyna.agents.dqn:DQN",
+    },
+    "models": {
+        "true": "hcdyna.models.true:TrueModel",
+        "learned": "hcdyna.models.learned:LearnedModel",
+    },
+    "search_control": {
+        "replay": "hcdyna.search_control.replay:Replay",
+        "on_policy": "hcdyna.search_control.on_policy:OnPolicy",
+        "uniform": "hcdyna.search_control.uniform:Uniform",
+        "hill_climbing": "hcdyna.search_control.hill_climbing:HillClimbing",
+    },
+}
+
+
+def available(group: str) -> dict[str, str]:
+    """Name → "module:class" of every part of a group, those of installed plug-ins included."""
+    plugins = {point.name: point.value for point in entry_points(group=f"hcdyna.{group}")}
+    return plugins | PARTS[group]
+
+
+def lookup(group: str, name: str) -> type:
+    """The settings class of a part; an unknown name gets the nearest right one."""
+    known = available(group)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise SettingsError(f"{group}: unknown name {name!r}: {hint}known: {', '.join(known)}")
+    module, _, attribute = known[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def name_of(group: str, part: object) -> str:
+    """The name that a part is registered under, or the name of its class."""
+    place = f"{type(part).__module__}:{type(part).__qualname__}"
+    return next((name for name, at in available(group).items() if at == place), type(part).__name__)

@@ -1,0 +1,52 @@
+"""A ring of the most recent items: the replay buffer and the search-control queue alike."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from hcdyna.types import Array, Key
+
+
+class Ring(NamedTuple):
+    """`data` holds pytrees of arrays [capacity, …]; `total` counts all items ever added."""
+
+    data: Any
+    total: Array
+
+    @property
+    def capacity(self) -> int:
+        return jax.tree.leaves(self.data)[0].shape[0]
+
+    @property
+    def size(self) -> Array:
+        return jnp.minimum(self.total, self.capacity)
+
+
+def init(item: Any, capacity: int) -> Ring:
+    """An empty ring for items shaped like `item`."""
+    data = jax.tree.map(lambda x: jnp.zeros((capacity, *jnp.shape(x)), jnp.result_type(x)), item)
+    return Ring(data, jnp.zeros((), jnp.int32))
+
+
+def extend(ring: Ring, items: Any, keep: Array) -> Ring:
+    """Add those of `items` [m, …] where `keep` [m], in order; the oldest make room.
+
+    What is not kept is sent to an index past the end and dropped there: a `cond` or `select` around
+    the write would copy the whole ring. At most `capacity` items fit in one call.
+    """
+    position = (ring.total + jnp.cumsum(keep) - 1) % ring.capacity
+    index = jnp.where(keep, position, ring.capacity)
+    data = jax.tree.map(lambda old, new: old.at[index].set(new, mode="drop"), ring.data, items)
+    total = ring.total + jnp.sum(keep, dtype=jnp.int32)
+    # Only `total % capacity` and `total ≥ capacity` matter: fold it back long before int32 ends.
+    fold = (2**30 // ring.capacity) * ring.capacity
+    return Ring(data, jnp.where(total >= fold + ring.capacity, total - fold, total))
+
+
+def sample(key: Key, ring: Ring, n: int) -> Any:
+    """`n` items [n, …], uniform with replacement. An empty ring gives its zeros."""
+    index = jax.random.randint(key, (n,), 0, jnp.maximum(ring.size, 1))
+    return jax.tree.map(lambda x: x[index], ring.data)

@@ -1,0 +1,1 @@
+"""Search-control: from which states do we plan? One file a strategy."""

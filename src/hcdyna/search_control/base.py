@@ -1,0 +1,71 @@
+"""Adapters that lift a one-line idea to a search-control strategy.
+
+`drawn` is for strategies that draw fresh states for every planning update, `queued` for those that
+fill a queue once a time step. `with_value` lets any strategy look at another value function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hcdyna import ring
+from hcdyna.types import Array, Info, Key, Scene, SearchControl, Transition
+
+
+def drawn(draw: Callable[[Key, Scene, int], Array]) -> SearchControl:
+    """A strategy from `draw(key, scene, n) → obs [n, d]`."""
+    return SearchControl(
+        init=lambda obs: (),
+        observe=lambda state, transition: state,
+        update=lambda key, state, scene: (state, {}),
+        ready=lambda state: True,
+        sample=lambda key, state, scene, n: draw(key, scene, n),
+    )
+
+
+class Queued(NamedTuple):
+    """The queue B_sc, and whatever running statistics the strategy keeps."""
+
+    queue: ring.Ring
+    statistics: Any
+
+
+def queued(
+    propose: Callable[[Key, Any, Scene], tuple[Array, Array, Info]],
+    capacity: int,
+    init: Callable[[Array], Any] = lambda obs: (),
+    observe: Callable[[Any, Transition], Any] = lambda statistics, transition: statistics,
+) -> SearchControl:
+    """A strategy from `propose(key, statistics, scene) → states [m, d], accepted [m], info`.
+
+    The accepted states enter a first-in, first-out queue of `capacity`, from which planning draws
+    uniformly. `init(obs)` and `observe(statistics, transition)` keep running statistics.
+    """
+
+    def update(key: Key, state: Queued, scene: Scene) -> tuple[Queued, Info]:
+        states, accepted, info = propose(key, state.statistics, scene)
+        queue = ring.extend(state.queue, states, accepted)
+        info = info | {"accepted": accepted.mean(), "queue_size": queue.size.astype("float32")}
+        return state._replace(queue=queue), info
+
+    return SearchControl(
+        init=lambda obs: Queued(ring.init(obs, capacity), init(obs)),
+        observe=lambda state, transition: state._replace(
+            statistics=observe(state.statistics, transition)
+        ),
+        update=update,
+        ready=lambda state: state.queue.total > 0,
+        sample=lambda key, state, scene, n: ring.sample(key, state.queue, n),
+    )
+
+
+def with_value(strategy: SearchControl, value: Callable[[Array], Array]) -> SearchControl:
+    """The same strategy on another value function, such as V*."""
+    if strategy.sample is None:
+        return strategy
+    sample = strategy.sample
+    return strategy._replace(
+        update=lambda key, state, scene: strategy.update(key, state, scene._replace(value=value)),
+        sample=lambda key, state, scene, n: sample(key, state, scene._replace(value=value), n),
+    )

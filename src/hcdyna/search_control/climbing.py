@@ -1,0 +1,125 @@
+"""Noisy projected natural gradient ascent on any smooth criterion of a state (Algorithm 3).
+
+`climb` stands alone: give it a start and a function to climb. `climb_along` is the same with the
+random numbers passed in, so that faster versions can stand behind the same interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from hcdyna.search_control.moments import distance, root
+from hcdyna.types import Array, Key
+
+Noise = Literal["full", "diagonal", "none"]
+
+SMALLEST_GRADIENT = 1e-8
+"""Below this length of Σ̂g its direction is rounding error: no drift."""
+
+
+def climb(
+    key: Key,
+    start: Array,
+    criterion: Callable[[Array], Array],
+    *,
+    steps: int = 100,
+    covariance: Array | None = None,
+    step_size: float | Array = 0.1,
+    normalise: bool = True,
+    noise: Noise = "full",
+    eta: float | Array = 0.1,
+    noise_scale: float | Array = 0.05,
+    project: Callable[[Array], Array] = lambda obs: obs,
+    threshold: float | Array = 0.0,
+    skip: Callable[[Array], Array] | None = None,
+    max_accepted: int | None = None,
+) -> tuple[Array, Array]:
+    """Climb `criterion` from `start` [d]; return all states [steps, d] and which were accepted.
+
+    `covariance` [d, d] is Σ̂, the inverse of the metric of the natural gradient (None: the
+    identity). Noise is N(0, ηΣ̂) if "full", or independent per variable with standard deviation
+    `noise_scale`·√diag Σ̂ if "diagonal". The other arguments are those of `climb_along`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> hill = lambda s: -jnp.sum((s - 0.7) ** 2)
+    >>> states, accepted = climb(jax.random.key(0), jnp.zeros(2), hill, noise="none", steps=20)
+    >>> bool(jnp.linalg.norm(states[-1] - 0.7) < 0.1), int(accepted.sum())
+    (True, 20)
+    """
+    covariance = jnp.eye(start.shape[0]) if covariance is None else covariance
+    drawn = draw_noise(key, covariance, steps, noise, eta, noise_scale)
+    return climb_along(
+        drawn,
+        start,
+        criterion,
+        covariance=covariance,
+        step_size=step_size,
+        normalise=normalise,
+        project=project,
+        threshold=threshold,
+        skip=skip,
+        max_accepted=max_accepted,
+    )
+
+
+def draw_noise(
+    key: Key,
+    covariance: Array,
+    steps: int,
+    noise: Noise,
+    eta: float | Array,
+    noise_scale: float | Array,
+) -> Array:
+    """X_i [steps, d], the noise of a whole climb."""
+    d = covariance.shape[0]
+    if noise == "none":
+        return jnp.zeros((steps, d))
+    standard = jax.random.normal(key, (steps, d))
+    if noise == "diagonal":
+        return standard * (noise_scale * jnp.sqrt(jnp.diag(covariance)))
+    return standard @ (jnp.sqrt(eta) * root(covariance)).T
+
+
+def climb_along(
+    noise: Array,
+    start: Array,
+    criterion: Callable[[Array], Array],
+    *,
+    covariance: Array,
+    step_size: float | Array,
+    normalise: bool,
+    project: Callable[[Array], Array],
+    threshold: float | Array,
+    skip: Callable[[Array], Array] | None,
+    max_accepted: int | None,
+) -> tuple[Array, Array]:
+    """s ← Π(s + α Σ̂g + X) for each X in `noise` [k, d], with α = step_size/‖Σ̂g‖ if `normalise`.
+
+    A state is accepted if its distance to the last accepted one is at least `threshold` (ε_a), it
+    is not one to `skip`, and fewer than `max_accepted` were taken before; the first always is far
+    enough, because s̃ starts at infinity.
+    """
+    gradient = jax.grad(criterion)
+
+    def step(carry: tuple[Array, Array, Array], x: Array) -> tuple[tuple, tuple[Array, Array]]:
+        state, last, count = carry
+        direction = covariance @ gradient(state)
+        length = jnp.sqrt(jnp.sum(jnp.square(direction)))
+        usable = jnp.isfinite(length) & (length > SMALLEST_GRADIENT)
+        alpha = step_size / jnp.where(usable, length, 1.0) if normalise else step_size
+        state = project(state + jnp.where(usable, alpha * direction, 0.0) + x)
+        accept = distance(last, state) >= threshold
+        if skip is not None:
+            accept &= ~skip(state)
+        if max_accepted is not None:
+            accept &= count < max_accepted
+        last = jnp.where(accept, state, last)
+        return (state, last, count + accept), (state, accept)
+
+    carry = (start, jnp.full_like(start, jnp.inf), jnp.zeros((), jnp.int32))
+    _, (states, accepted) = jax.lax.scan(step, carry, noise)
+    return states, accepted

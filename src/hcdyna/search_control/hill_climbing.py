@@ -1,0 +1,114 @@
+"""HC-Dyna: plan from the states of a hill climb on the current value estimates (the paper's own)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from hcdyna import ring
+from hcdyna.search_control import moments
+from hcdyna.search_control.base import queued
+from hcdyna.search_control.climbing import Noise, climb, draw_noise
+from hcdyna.errors import SettingsError
+from hcdyna.settings import check, number
+from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
+
+Criterion = Callable[[Scene], Callable[[Array], Array]]
+"""scene → (obs [d] → scalar): the surface to climb."""
+
+
+@dataclass(frozen=True)
+class HillClimbing:
+    """Climb V̂ from a replay state once a time step, and queue the states on the way (HC-Dyna)."""
+
+    steps: int = number(100, at_least=0)
+    """k, the number of gradient ascent steps per time step."""
+    step_size: float = number(0.1, at_least=0)
+    """Length of a step (α·‖Σ̂g‖), or α itself if `normalise` is off."""
+    normalise: bool = True
+    """Divide the step by ‖Σ̂g‖."""
+    natural_gradient: bool = True
+    """Scale gradient and noise by the covariance of the visited states; off: Σ̂ = I."""
+    noise: Noise = "full"
+    """full: N(0, ηΣ̂). diagonal: standard deviation noise_scale·√diag Σ̂. none."""
+    eta: float = number(0.1, at_least=0)
+    """η, the stochasticity of the climb, for full noise."""
+    noise_scale: float = number(0.05, at_least=0)
+    """Relative standard deviation, for diagonal noise."""
+    noisy_start: bool = False
+    """Add one draw of the noise to the replay state before climbing."""
+    threshold: Literal["moving", "average"] = "moving"
+    """ε_a: moving average of real moves with rate `beta` (Algorithm 3), or the plain average."""
+    beta: float = number(0.001, at_least=0, at_most=1)
+    """β, the rate of the moving average."""
+    max_accepted: int | None = number(None, at_least=0)
+    """m: stop accepting after this many states of a climb; None: no such limit."""
+    skip_terminal: bool = False
+    """Leave terminal states out of the queue."""
+    queue_size: int = number(1_000_000, at_least=1)
+    """How many states the search-control queue holds; the oldest leave first."""
+    criterion: Criterion | None = None
+    """What to climb, from the scene; None: the value estimate."""
+
+    __post_init__ = check
+
+    def build(self, env: Environment) -> SearchControl:
+        if env.spec.num_states is not None:
+            raise SettingsError(
+                f"search_control = hill_climbing: {env.spec.name} has a discrete state space, and "
+                "climbing needs a continuous one; use uniform, on_policy or replay"
+            )
+        return queued(
+            self._propose,
+            self.queue_size,
+            init=lambda obs: Visited(moments.init(obs), moments.init_move()),
+            observe=self._observe,
+        )
+
+    def _observe(self, visited: Visited, transition: Transition) -> Visited:
+        beta = self.beta if self.threshold == "moving" else None
+        move = moments.distance(transition.next_obs, transition.obs)
+        return Visited(
+            moments.update(visited.moments, transition.obs),
+            moments.update_move(visited.move, move, beta),
+        )
+
+    def _propose(self, key: Key, visited: Visited, scene: Scene) -> tuple[Array, Array, Info]:
+        start_key, shake_key, climb_key = jax.random.split(key, 3)
+        spec, project = scene.env.spec, scene.env.project
+        covariance = moments.covariance(visited.moments)
+        if not self.natural_gradient:
+            covariance = jnp.eye(spec.low.shape[0])
+        start = ring.sample(start_key, scene.replay, 1).obs[0]
+        if self.noisy_start:
+            shake = draw_noise(shake_key, covariance, 1, self.noise, self.eta, self.noise_scale)
+            start = project(start + shake[0])
+        states, accepted = climb(
+            climb_key,
+            start,
+            scene.value if self.criterion is None else self.criterion(scene),
+            steps=self.steps,
+            covariance=covariance,
+            step_size=self.step_size,
+            normalise=self.normalise,
+            noise=self.noise,
+            eta=self.eta,
+            noise_scale=self.noise_scale,
+            project=project,
+            threshold=visited.move.average,
+            skip=scene.env.terminal if self.skip_terminal else None,
+            max_accepted=self.max_accepted,
+        )
+        at_edge = jnp.any((states <= spec.low) | (states >= spec.high), axis=-1)
+        return states, accepted, {"epsilon_a": visited.move.average, "at_edge": at_edge.mean()}
+
+
+class Visited(NamedTuple):
+    """Running statistics of the real experience."""
+
+    moments: moments.Moments
+    move: moments.MeanMove

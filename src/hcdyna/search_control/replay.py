@@ -1,0 +1,21 @@
+"""Plain experience replay (ER): every update replays a transition that really happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hcdyna.types import Environment, SearchControl
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Replay real transitions only; the model is never asked."""
+
+    def build(self, env: Environment) -> SearchControl:
+        return SearchControl(
+            init=lambda obs: (),
+            observe=lambda state, transition: state,
+            update=lambda key, state, scene: (state, {}),
+            ready=lambda state: False,
+            sample=None,
+        )

@@ -1,0 +1,193 @@
+"""Settings of a run: one frozen dataclass for each choice, checked when it is made.
+
+This module knows nothing of JAX, so that settings can be read, checked and printed at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import numbers
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from hcdyna import registry
+from hcdyna.errors import SettingsError
+
+CHOICES = {
+    "environment": "environments",
+    "agent": "agents",
+    "model": "models",
+    "search_control": "search_control",
+}
+"""The four choices of Dyna, and the registry group that each is looked up in."""
+
+
+def number(
+    default: float | None,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    above: float | None = None,
+    static: bool = False,
+) -> Any:
+    """A dataclass field with bounds. A float is traced, and so may vary within one compiled
+    program, unless `static` (because it decides the shape of an array)."""
+    bounds = {"at least": at_least, "at most": at_most, "above": above}
+    return dataclasses.field(default=default, metadata={"bounds": bounds, "static": static})
+
+
+def check(part: Any) -> None:
+    """Raise SettingsError for the first field whose value can't be right (use as __post_init__)."""
+    hints = _hints(type(part))
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        problem = _problem(value, hints[field.name], field.metadata.get("bounds", {}))
+        if problem:
+            raise SettingsError(f"{type(part).__name__}.{field.name} = {value!r}: {problem}")
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | None:
+    if get_origin(hint) is Literal:
+        choices = get_args(hint)
+        return None if value in choices else f"must be one of {', '.join(map(str, choices))}"
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if value is None and type(None) in kinds:
+        return None
+    if bool in kinds:
+        return None if isinstance(value, bool) else "must be True or False"
+    if float not in kinds and int not in kinds:
+        return None
+    whole = int in kinds
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral if whole else numbers.Real):
+        return "must be a whole number" if whole else "must be a number"
+    if not math.isfinite(value):
+        return "must be a finite number"
+    return _out_of_bounds(value, bounds)
+
+
+def _out_of_bounds(value: Any, bounds: dict[str, float | None]) -> str | None:
+    fits = {
+        "at least": lambda bound: value >= bound,
+        "at most": lambda bound: value <= bound,
+        "above": lambda bound: value > bound,
+    }
+    given = {word: bound for word, bound in bounds.items() if bound is not None}
+    if all(fits[word](bound) for word, bound in given.items()):
+        return None
+    return "must be " + " and ".join(f"{word} {bound}" for word, bound in given.items())
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how much to learn."""
+
+    steps: int = number(50_000, at_least=1)
+    """Environment steps in all, warm-up included."""
+    warmup: int = number(5_000, at_least=0)
+    """Steps with uniformly random actions before learning starts."""
+    epsilon: float = number(0.1, at_least=0, at_most=1)
+    """ε of the behaviour policy, and of the actions simulated in planning."""
+    planning_steps: int = number(10, at_least=0)
+    """n, mini-batch updates per environment step."""
+    batch_size: int = number(32, at_least=1)
+    """b, the size of a mini-batch."""
+    mixing_rate: float = number(0.5, at_least=0, at_most=1, static=True)
+    """ρ, the share of a mini-batch that comes from search-control; the rest is replay."""
+    replay_size: int = number(100_000, at_least=1)
+    """How many transitions the replay buffer holds."""
+
+    __post_init__ = check
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How to measure what was learned, on an environment of its own."""
+
+    every: int = number(1_000, at_least=1)
+    """Environment steps between two evaluations."""
+    epsilon: float = number(0.05, at_least=0, at_most=1)
+    """ε while evaluating."""
+    episodes: int = number(1, at_least=1)
+    """Episodes per evaluation; their mean return is reported."""
+
+    __post_init__ = check
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One algorithm on one problem. Each of the four choices is a name or an object with `build`.
+
+    >>> Settings(environment="MountainCar", search_control="uniform").search_control
+    Uniform()
+    """
+
+    environment: Any = "GridWorld"
+    agent: Any = "dqn"
+    model: Any = "true"
+    search_control: Any = "hill_climbing"
+    training: Training = Training()
+    evaluation: Evaluation = Evaluation()
+
+    def __post_init__(self) -> None:
+        for choice, group in CHOICES.items():
+            part = getattr(self, choice)
+            if isinstance(part, str):
+                object.__setattr__(self, choice, registry.lookup(group, part)())
+            elif isinstance(part, type) or not callable(getattr(part, "build", None)):
+                raise SettingsError(
+                    f"Settings.{choice} = {part!r}: must be a name or an object with a method build"
+                )
+        for name, kind in (("training", Training), ("evaluation", Evaluation)):
+            if not isinstance(getattr(self, name), kind):
+                raise SettingsError(
+                    f"Settings.{name} = {getattr(self, name)!r}: must be a {kind.__name__}"
+                )
+        training = self.training
+        if training.replay_size < training.batch_size:
+            raise SettingsError(
+                f"Training.replay_size = {training.replay_size}: "
+                f"must be at least the batch size, {training.batch_size}"
+            )
+
+
+TRACED_PARTS = ("agent", "model", "search_control", "training")
+
+
+def traced_numbers(settings: Settings) -> dict[str, float]:
+    """The numbers that may vary within one compiled program, by `part.field`."""
+    found = {}
+    for part_name in TRACED_PARTS:
+        part = getattr(settings, part_name)
+        if not dataclasses.is_dataclass(part):
+            continue
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, float) and not field.metadata.get("static", False):
+                found[f"{part_name}.{field.name}"] = value
+    return found
+
+
+def with_numbers(settings: Settings, values: dict[str, Any]) -> Settings:
+    """A copy with some numbers exchanged, unchecked: the values may be tracers or placeholders."""
+    changed = {}
+    for path, value in values.items():
+        part_name, field_name = path.split(".")
+        changed.setdefault(part_name, {})[field_name] = value
+    parts = {name: _copy(getattr(settings, name), fields) for name, fields in changed.items()}
+    return _copy(settings, parts)
+
+
+def _copy(part: Any, fields: dict[str, Any]) -> Any:
+    new = object.__new__(type(part))
+    for field in dataclasses.fields(part):
+        value = fields.get(field.name, getattr(part, field.name))
+        object.__setattr__(new, field.name, value)
+    return new

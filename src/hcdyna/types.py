@@ -1,0 +1,145 @@
+"""The vocabulary of the library: Dyna is four choices, each a NamedTuple of pure functions.
+
+Functions are written for one example (`obs [d]`, or `obs []` for a tabular state); whoever has
+many calls `vmap`. They take `(key, state, …)` and return `(state, info)`: state is what the next
+step needs, info is diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+Array = jax.Array
+Key = jax.Array
+Info = dict[str, Array]
+
+
+class Transition(NamedTuple):
+    """One step of experience. `discount` is γ·(1 − terminated), so nobody downstream needs `done`."""
+
+    obs: Array
+    action: Array
+    reward: Array
+    discount: Array
+    next_obs: Array
+
+
+class Outcome(NamedTuple):
+    """What the world, or a model of it, answers to an action."""
+
+    next_obs: Array
+    reward: Array
+    terminated: Array
+
+
+class Spec(NamedTuple):
+    """What there is to know of an environment without running it.
+
+    Exactly one of `num_actions` (discrete) and `action_size` (continuous, in [−1, 1]^size) is set.
+    A tabular environment sets `num_states`: its observations are the integers 0 … num_states − 1.
+    """
+
+    name: str
+    low: np.ndarray
+    high: np.ndarray
+    discount: float
+    time_limit: int
+    num_actions: int | None = None
+    action_size: int | None = None
+    num_states: int | None = None
+
+    def example_obs(self) -> np.ndarray:
+        """An observation of the right shape and type, for whoever allocates storage."""
+        return np.zeros(self.low.shape, self.low.dtype)
+
+    def example_action(self) -> np.ndarray:
+        """An action of the right shape and type, for whoever allocates storage."""
+        if self.action_size is None:
+            return np.zeros((), np.int32)
+        return np.zeros(self.action_size, np.float32)
+
+
+class Environment(NamedTuple):
+    """The world. `dynamics` takes the observation, so any state can be asked for its outcome."""
+
+    spec: Spec
+    reset: Callable[[Key], Array]
+    """key → obs [d], a start state."""
+    dynamics: Callable[[Key, Array, Array], Outcome]
+    """key, obs [d], action → Outcome. Knows neither time limits nor resets."""
+    project: Callable[[Array], Array]
+    """Π: obs [d] → the nearest sensible obs [d]."""
+    terminal: Callable[[Array], Array]
+    """obs [d] → whether an episode ends on reaching this state."""
+
+
+class Agent(NamedTuple):
+    """How values are learned."""
+
+    init: Callable[[Key], Any]
+    """key → state."""
+    act: Callable[[Key, Any, Array, Array | float], Array]
+    """key, state, obs [d], ε → action of the behaviour policy."""
+    greedy: Callable[[Any, Array], Array]
+    """state, obs [d] → the action with the highest value."""
+    value: Callable[[Any, Array], Array]
+    """state, obs [d] → V(s), a scalar that hill climbing can differentiate."""
+    update: Callable[[Any, Transition], tuple[Any, Info]]
+    """state, batch [b, …] → one step of learning."""
+
+
+class Model(NamedTuple):
+    """Where simulated outcomes come from."""
+
+    init: Callable[[Key], Any]
+    """key → state."""
+    predict: Callable[[Key, Any, Array, Array], Outcome]
+    """key, state, obs [d], action → Outcome."""
+    update: Callable[[Key, Any, Any], tuple[Any, Info]]
+    """key, state, replay Ring → one step of model learning."""
+
+
+class Scene(NamedTuple):
+    """All that a search-control strategy may look at."""
+
+    env: Environment
+    value: Callable[[Array], Array]
+    """obs [d] → V̂(s), the current estimate."""
+    predict: Callable[[Key, Array, Array], Outcome]
+    """key, obs [d], action → Outcome, by the current model."""
+    replay: Any
+    """Ring of the transitions seen so far."""
+    transition: Transition
+    """The real step that has just been taken."""
+
+
+class SearchControl(NamedTuple):
+    """From which states do we plan? The adapters in `search_control.base` fill in most of this."""
+
+    init: Callable[[Array], Any]
+    """obs (for its shape and type) → state."""
+    observe: Callable[[Any, Transition], Any]
+    """state, transition → state: running statistics; called on every real step, warm-up included."""
+    update: Callable[[Key, Any, Scene], tuple[Any, Info]]
+    """key, state, scene → prepare the states to plan from; called once a step, before planning."""
+    ready: Callable[[Any], Array | bool]
+    """state → whether there is anything to sample; until then the mini-batch is all replay."""
+    sample: Callable[[Key, Any, Scene, int], Array] | None
+    """key, state, scene, n → obs [n, d]. None: every update replays a real transition."""
+
+
+class Dyna(NamedTuple):
+    """The four choices composed."""
+
+    init: Callable[[Key], Any]
+    """key → state."""
+    act: Callable[[Key, Any, Array], Array]
+    """key, state, obs [d] → action of the behaviour policy."""
+    observe: Callable[[Key, Any, Transition], tuple[Any, Info]]
+    """key, state, transition → remember a real step without planning (the warm-up)."""
+    learn: Callable[[Key, Any, Transition], tuple[Any, Info]]
+    """key, state, transition → one whole time step of learning."""
