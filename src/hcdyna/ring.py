@@ -47,6 +47,11 @@ def extend(ring: Ring, items: Any, keep: Array) -> Ring:
 
 
 def sample(key: Key, ring: Ring, n: int) -> Any:
-    """`n` items [n, …], uniform with replacement. An empty ring gives its zeros."""
-    index = jax.random.randint(key, (n,), 0, jnp.maximum(ring.size, 1))
+    """`n` items [n, …], uniform with replacement. An empty ring gives its zeros.
+
+    The remainder favours some items by size/2³², under 0.03% for a million of them; `randint` would
+    halve that again at twice the cost.
+    """
+    bits = jax.random.bits(key, (n,), jnp.uint32)
+    index = bits % jnp.maximum(ring.size, 1).astype(jnp.uint32)
     return jax.tree.map(lambda x: x[index], ring.data)

@@ -63,8 +63,8 @@ class DQN:
             return DQNState(params, target, adam.init(params), jnp.zeros((), jnp.int32))
 
         def loss(params: Any, target: Any, batch: Transition) -> tuple[Array, Array]:
-            q = jax.vmap(network.apply, (None, 0))(params, batch.obs)
-            next_q = jax.vmap(network.apply, (None, 0))(target, batch.next_obs)
+            q = network.on_batch(params, batch.obs)
+            next_q = network.on_batch(target, batch.next_obs)
             goal = batch.reward + batch.discount * next_q.max(axis=-1)
             chosen = jnp.sum(q * jax.nn.one_hot(batch.action, num_actions), axis=-1)
             return jnp.mean(jnp.square(goal - chosen)), jnp.mean(q)

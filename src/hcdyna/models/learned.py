@@ -53,17 +53,16 @@ class LearnedModel:
             params = network.init(key)
             return ModelState(params, adam.init(params))
 
-        def outputs(params: Any, obs: Array, action: Array) -> Array:
+        def of_action(row: Array, action: Array) -> Array:
             # A masked sum instead of an index: gathers are slow, and so are their gradients.
-            table = network.apply(params, obs).reshape(num_actions, d + 2)
-            return jax.nn.one_hot(action, num_actions) @ table
+            return jax.nn.one_hot(action, num_actions) @ row.reshape(num_actions, d + 2)
 
         def predict(key: Key, state: ModelState, obs: Array, action: Array) -> Outcome:
-            out = outputs(state.params, obs, action)
+            out = of_action(network.apply(state.params, obs), action)
             return Outcome(env.project(obs + out[:d]), out[d], out[d + 1] > 0.0)
 
         def loss(params: Any, batch: Transition) -> Array:
-            out = jax.vmap(outputs, (None, 0, 0))(params, batch.obs, batch.action)
+            out = jax.vmap(of_action)(network.on_batch(params, batch.obs), batch.action)
             moved = jnp.mean(jnp.square(out[:, :d] - (batch.next_obs - batch.obs)))
             reward = jnp.mean(jnp.square(out[:, d] - batch.reward))
             ended = (batch.discount == 0.0).astype(jnp.float32)
