@@ -1,13 +1,14 @@
 """Dyna: the four choices composed. The only place that knows the order of a time step.
 
-    replay.extend → search_control.update (climb, accept, enqueue)
-      → n × {ρb states from search-control, ε-greedy actions, the model's outcomes;
-             (1−ρ)b transitions from replay; agent.update}
-      → model.update
+replay.extend → search_control.update (climb, accept, enqueue)
+  → n × {ρb states from search-control, ε-greedy actions, the model's outcomes;
+         (1−ρ)b transitions from replay; agent.update}
+  → model.update
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from hcdyna import ring
+from hcdyna.randomness import below, chance
 from hcdyna.settings import Settings, Training
 from hcdyna.types import (
     Agent,
@@ -42,22 +44,23 @@ class DynaState(NamedTuple):
 class MiniBatches(NamedTuple):
     """The n mini-batches of one time step with all their random numbers: what `plan` consumes.
 
-    Of each batch of b, the first m = ρb rows are simulated from search-control states, and the rest
-    are replayed; where search-control is not ready, so are the first. The model does not change
-    within a time step, so it is asked beforehand for the outcome of every action, and the update
-    picks the ε-greedy one with the Q of that moment.
+    Of each batch of b, m = ρb rows are simulated from search-control states and b − m replayed. The
+    model does not change within a time step, so it is asked beforehand for the outcome of every
+    action, and the update picks the ε-greedy one with the Q of that moment.
     """
 
     replayed: Transition
-    """[n, b, …]"""
-    ready: Array
-    """[] whether search-control had states to offer"""
+    """[n, b − m, …]"""
     simulated: Transition
     """[n, m, actions, …]"""
     explore: Array
     """[n, m] whether the ε-greedy action is a random one …"""
     random_action: Array
     """[n, m] … and which"""
+    ready: Array | None
+    """[n] whether search-control has states to offer, the same for all; None: it always has"""
+    fallback: Transition | None
+    """[n, m, …] replayed rows to use where it has none"""
 
 
 def build(settings: Settings) -> tuple[Environment, Dyna]:
@@ -117,8 +120,10 @@ def compose(
             transition=transition,
         )
         search_state, search_info = search_control.update(search_key, state.search_control, scene)
-        batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
-        agent_state, plan_info = plan(agent, state.agent, batches)
+        agent_state, plan_info = state.agent, {}
+        if training.planning_steps > 0:
+            batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
+            agent_state, plan_info = plan(agent, state.agent, batches)
         model_state, model_info = model.update(model_key, state.model, state.replay)
         state = DynaState(agent_state, model_state, search_state, state.replay)
         return state, search_info | plan_info | model_info
@@ -129,21 +134,21 @@ def compose(
 def draw_mini_batches(
     key: Key, search_control: SearchControl, search_state: Any, scene: Scene, training: Training
 ) -> MiniBatches | Transition:
-    """Draw all that the n updates of a time step need; only replay if there is nothing to simulate.
+    """Draw all that the n updates of a time step need; only replay if nothing is to be simulated.
 
     Rows of a mini-batch are drawn independently, so those of all n come out of one draw.
     """
-    replay_key, state_key, model_key, explore_key, action_key = jax.random.split(key, 5)
+    replay_key, state_key, model_key, action_key, fallback_key = jax.random.split(key, 5)
     n, b = training.planning_steps, training.batch_size
     m = 0 if search_control.sample is None else round(training.mixing_rate * b)
 
     def by_batch(rows: Any) -> Any:
-        return jax.tree.map(lambda x: x.reshape(n, -1, *x.shape[1:]), rows)
+        return jax.tree.map(lambda x: x.reshape(n, x.shape[0] // n, *x.shape[1:]), rows)
 
-    replayed = by_batch(ring.sample(replay_key, scene.replay, n * b))
-    if m == 0 or n == 0:
+    replayed = by_batch(ring.sample(replay_key, scene.replay, n * (b - m)))
+    if search_control.sample is None or m == 0:
         return replayed
-    actions = jnp.arange(scene.env.spec.num_actions)
+    num_actions = scene.env.spec.num_actions
     states = search_control.sample(state_key, search_state, scene, n * m)
 
     def simulate(key: Key, obs: Array, action: Array) -> Transition:
@@ -153,43 +158,43 @@ def draw_mini_batches(
 
     every_action = jax.vmap(simulate, (None, None, 0))
     simulated = jax.vmap(every_action, (0, 0, None))(
-        jax.random.split(model_key, n * m), states, actions
+        jax.random.split(model_key, n * m), states, jnp.arange(num_actions)
     )
+    explore, random_action = jax.random.bits(action_key, (2, n, m))
+    ready, fallback = None, None
+    if search_control.ready is not None:
+        ready = jnp.broadcast_to(search_control.ready(search_state), n)
+        fallback = by_batch(ring.sample(fallback_key, scene.replay, n * m))
     return MiniBatches(
         replayed=replayed,
-        ready=jnp.asarray(search_control.ready(search_state)),
         simulated=by_batch(simulated),
-        explore=jax.random.uniform(explore_key, (n, m)) < training.epsilon,
-        random_action=jax.random.randint(action_key, (n, m), 0, len(actions)),
+        explore=chance(explore, training.epsilon),
+        random_action=below(random_action, num_actions),
+        ready=ready,
+        fallback=fallback,
     )
 
 
 def plan(agent: Agent, state: Any, batches: MiniBatches | Transition) -> tuple[Any, Info]:
-    """The n planning updates of a time step; pure, with its random numbers in `batches`."""
+    """The planning updates of a time step; pure, with its random numbers in `batches` [n, …]."""
 
     def step(state: Any, batch: MiniBatches | Transition) -> tuple[Any, Info]:
         if isinstance(batch, MiniBatches):
             batch = complete(agent, state, batch)
         return agent.update(state, batch)
 
-    if isinstance(batches, MiniBatches):
-        n = batches.explore.shape[0]
-        batches = batches._replace(ready=jnp.broadcast_to(batches.ready, n))
     state, info = jax.lax.scan(step, state, batches)
-    return state, jax.tree.map(last, info)
+    return state, jax.tree.map(lambda x: x[-1], info)
 
 
 def complete(agent: Agent, state: Any, batch: MiniBatches) -> Transition:
     """One mini-batch [b, …]: ε-greedy simulated rows first, then replayed ones."""
-    m = batch.explore.shape[0]
     greedy = jax.vmap(agent.greedy, (None, 0))(state, batch.simulated.obs[:, 0])
     action = jnp.where(batch.explore, batch.random_action, greedy)
     chosen = jax.tree.map(lambda x: choose(x, action), batch.simulated)
-    return jax.tree.map(
-        lambda new, old: jnp.concatenate([jnp.where(batch.ready, new, old[:m]), old[m:]]),
-        chosen,
-        batch.replayed,
-    )
+    if batch.ready is not None:
+        chosen = jax.tree.map(partial(jnp.where, batch.ready), chosen, batch.fallback)
+    return jax.tree.map(lambda *rows: jnp.concatenate(rows), chosen, batch.replayed)
 
 
 def choose(table: Array, action: Array) -> Array:
@@ -197,8 +202,3 @@ def choose(table: Array, action: Array) -> Array:
     mask = jax.nn.one_hot(action, table.shape[1], dtype=bool)
     mask = mask.reshape(mask.shape + (1,) * (table.ndim - 2))
     return jnp.sum(jnp.where(mask, table, 0), axis=1, dtype=table.dtype)
-
-
-def last(values: Array) -> Array:
-    """The last of n diagnostics; NaN if there were none."""
-    return values[-1] if values.shape[0] else jnp.full(values.shape[1:], jnp.nan)

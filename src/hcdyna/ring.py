@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from hcdyna.randomness import below
 from hcdyna.types import Array, Key
 
 
@@ -47,11 +48,11 @@ def extend(ring: Ring, items: Any, keep: Array) -> Ring:
 
 
 def sample(key: Key, ring: Ring, n: int) -> Any:
-    """`n` items [n, …], uniform with replacement. An empty ring gives its zeros.
+    """`n` items [n, …], uniform with replacement. An empty ring gives its zeros."""
+    return take(ring, jax.random.bits(key, (n,)))
 
-    The remainder favours some items by size/2³², under 0.03% for a million of them; `randint` would
-    halve that again at twice the cost.
-    """
-    bits = jax.random.bits(key, (n,), jnp.uint32)
-    index = bits % jnp.maximum(ring.size, 1).astype(jnp.uint32)
+
+def take(ring: Ring, bits: Array) -> Any:
+    """The items [n, …] that random uint32 `bits` [n] fall on."""
+    index = below(bits, jnp.maximum(ring.size, 1))
     return jax.tree.map(lambda x: x[index], ring.data)

@@ -66,7 +66,9 @@ def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | No
     if float not in kinds and int not in kinds:
         return None
     whole = int in kinds
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral if whole else numbers.Real):
+    if isinstance(value, bool) or not isinstance(
+        value, numbers.Integral if whole else numbers.Real
+    ):
         return "must be a whole number" if whole else "must be a number"
     if not math.isfinite(value):
         return "must be a finite number"

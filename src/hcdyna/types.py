@@ -126,8 +126,9 @@ class SearchControl(NamedTuple):
     """state, transition → state: running statistics; called on every real step, warm-up included."""
     update: Callable[[Key, Any, Scene], tuple[Any, Info]]
     """key, state, scene → prepare the states to plan from; called once a step, before planning."""
-    ready: Callable[[Any], Array | bool]
-    """state → whether there is anything to sample; until then the mini-batch is all replay."""
+    ready: Callable[[Any], Array] | None
+    """state → whether there is anything to sample; until then the mini-batch is all replay.
+    None: always."""
     sample: Callable[[Key, Any, Scene, int], Array] | None
     """key, state, scene, n → obs [n, d]. None: every update replays a real transition."""
 

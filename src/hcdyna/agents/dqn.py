@@ -11,6 +11,7 @@ import optax
 
 from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, Network, mlp
+from hcdyna.randomness import below, chance
 from hcdyna.settings import check, number
 from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
 
@@ -84,10 +85,9 @@ class DQN:
             return jnp.argmax(network.apply(state.params, obs)).astype(jnp.int32)
 
         def act(key: Key, state: DQNState, obs: Array, epsilon: Array | float) -> Array:
-            explore_key, action_key = jax.random.split(key)
-            explore = jax.random.uniform(explore_key) < epsilon
-            random_action = jax.random.randint(action_key, (), 0, num_actions)
-            return jnp.where(explore, random_action, greedy(state, obs))
+            explore, action = jax.random.bits(key, (2,))
+            random_action = below(action, num_actions)
+            return jnp.where(chance(explore, epsilon), random_action, greedy(state, obs))
 
         def value(state: DQNState, obs: Array) -> Array:
             return jnp.max(network.apply(state.params, obs))

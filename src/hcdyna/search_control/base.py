@@ -19,7 +19,7 @@ def drawn(draw: Callable[[Key, Scene, int], Array]) -> SearchControl:
         init=lambda obs: (),
         observe=lambda state, transition: state,
         update=lambda key, state, scene: (state, {}),
-        ready=lambda state: True,
+        ready=None,
         sample=lambda key, state, scene, n: draw(key, scene, n),
     )
 
@@ -36,11 +36,14 @@ def queued(
     capacity: int,
     init: Callable[[Array], Any] = lambda obs: (),
     observe: Callable[[Any, Transition], Any] = lambda statistics, transition: statistics,
+    never_empty: bool = False,
 ) -> SearchControl:
     """A strategy from `propose(key, statistics, scene) → states [m, d], accepted [m], info`.
 
     The accepted states enter a first-in, first-out queue of `capacity`, from which planning draws
-    uniformly. `init(obs)` and `observe(statistics, transition)` keep running statistics.
+    uniformly. `init(obs)` and `observe(statistics, transition)` keep running statistics. Say
+    `never_empty` if every proposal has an accepted state: then nothing is drawn for the case that
+    the queue is empty.
     """
 
     def update(key: Key, state: Queued, scene: Scene) -> tuple[Queued, Info]:
@@ -55,7 +58,7 @@ def queued(
             statistics=observe(state.statistics, transition)
         ),
         update=update,
-        ready=lambda state: state.queue.total > 0,
+        ready=None if never_empty else lambda state: state.queue.total > 0,
         sample=lambda key, state, scene, n: ring.sample(key, state.queue, n),
     )
 

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna import ring
+from hcdyna.errors import SettingsError
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.climbing import Noise, climb, draw_noise
-from hcdyna.errors import SettingsError
 from hcdyna.settings import check, number
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
 
@@ -67,6 +67,7 @@ class HillClimbing:
             self.queue_size,
             init=lambda obs: Visited(moments.init(obs), moments.init_move()),
             observe=self._observe,
+            never_empty=self.steps > 0 and self.max_accepted != 0 and not self.skip_terminal,
         )
 
     def _observe(self, visited: Visited, transition: Transition) -> Visited:

@@ -64,7 +64,9 @@ def root(matrix: Array) -> Array:
         pivot = rest[j]
         safe = pivot > rounding[j]
         below = jnp.where(jnp.arange(d) >= j, rest, 0.0)
-        return lower.at[:, j].set(jnp.where(safe, below / jnp.sqrt(jnp.where(safe, pivot, 1.0)), 0.0))
+        return lower.at[:, j].set(
+            jnp.where(safe, below / jnp.sqrt(jnp.where(safe, pivot, 1.0)), 0.0)
+        )
 
     return jax.lax.fori_loop(0, d, column, jnp.zeros_like(matrix))
 

@@ -16,6 +16,6 @@ class Replay:
             init=lambda obs: (),
             observe=lambda state, transition: state,
             update=lambda key, state, scene: (state, {}),
-            ready=lambda state: False,
+            ready=None,
             sample=None,
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import jax
 
+from hcdyna.randomness import below
 from hcdyna.search_control.base import drawn
 from hcdyna.types import Array, Environment, Key, Scene, SearchControl
 
@@ -22,6 +23,6 @@ def uniform_states(key: Key, scene: Scene, n: int) -> Array:
     """`n` states [n, d] from the environment's box, or from all states of a tabular one."""
     spec = scene.env.spec
     if spec.num_states is not None:
-        return jax.random.randint(key, (n,), 0, spec.num_states)
+        return below(jax.random.bits(key, (n,)), spec.num_states)
     box = jax.random.uniform(key, (n, *spec.low.shape), minval=spec.low, maxval=spec.high)
     return jax.vmap(scene.env.project)(box)

@@ -18,6 +18,7 @@ from jax.sharding import PartitionSpec as P
 
 from hcdyna.dyna import DynaState, build
 from hcdyna.errors import SettingsError
+from hcdyna.randomness import below
 from hcdyna.settings import Settings, traced_numbers, with_numbers
 from hcdyna.training.devices import compiler_options, mesh_for
 from hcdyna.training.evaluation import evaluate_agent
@@ -65,7 +66,9 @@ def train(
     programs = compile_programs(static, mesh)
 
     numbers = {
-        path: np.repeat(np.float32([traced_numbers(s)[path] for s in every_setting]), len(every_seed))
+        path: np.repeat(
+            np.float32([traced_numbers(s)[path] for s in every_setting]), len(every_seed)
+        )
         for path in traced_numbers(every_setting[0])
     }
     seed_of_agent = np.tile(np.array(every_seed, np.uint32), len(every_setting))
@@ -115,9 +118,7 @@ def spread(tree: Any, agents: int, mesh: Mesh) -> Any:
     """Put [agents, …] arrays onto the devices, in equal parts; the last agent fills up the rest."""
     missing = -agents % mesh.size
     index = np.minimum(np.arange(agents + missing), agents - 1)
-    return jax.device_put(
-        jax.tree.map(lambda x: x[index], tree), NamedSharding(mesh, P("agents"))
-    )
+    return jax.device_put(jax.tree.map(lambda x: x[index], tree), NamedSharding(mesh, P("agents")))
 
 
 @functools.lru_cache(maxsize=16)
@@ -196,5 +197,5 @@ def time_step(settings: Settings, warm_up: bool, life: AgentLife) -> tuple[Agent
 def random_action(key: Key, spec: Any) -> Array:
     """Uniform over the action space."""
     if spec.num_actions is not None:
-        return jax.random.randint(key, (), 0, spec.num_actions)
+        return below(jax.random.bits(key), spec.num_actions)
     return jax.random.uniform(key, (spec.action_size,), minval=-1.0, maxval=1.0)
