@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
+from hcdyna import adam
 from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, Network, mlp
 from hcdyna.randomness import below, chance
@@ -24,7 +24,7 @@ class DQNState(NamedTuple):
 
     params: Any
     target: Any
-    optimiser: Any
+    optimiser: adam.AdamState
     updates: Array
 
 
@@ -56,7 +56,6 @@ class DQN:
         num_actions = spec.num_actions
         sizes = (spec.low.shape[0], *self.hidden, num_actions)
         network = self.network or mlp(sizes, self.activation, OUTPUT_SCALE)
-        adam = optax.adam(self.learning_rate)
 
         def init(key: Key) -> DQNState:
             params = network.init(key)
@@ -74,8 +73,9 @@ class DQN:
             (error, mean_q), gradient = jax.value_and_grad(loss, has_aux=True)(
                 state.params, state.target, batch
             )
-            change, optimiser = adam.update(gradient, state.optimiser, state.params)
-            params = optax.apply_updates(state.params, change)
+            params, optimiser = adam.update(
+                gradient, state.optimiser, state.params, self.learning_rate
+            )
             updates = state.updates + 1
             copy = updates % self.target_period == 0
             target = jax.tree.map(lambda q, old: jnp.where(copy, q, old), params, state.target)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from hcdyna import ring
+from hcdyna import adam, ring
 from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, mlp
 from hcdyna.settings import check, number
@@ -20,7 +20,7 @@ class ModelState(NamedTuple):
     """The network and Adam's moments."""
 
     params: Any
-    optimiser: Any
+    optimiser: adam.AdamState
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,6 @@ class LearnedModel:
         num_actions, d = spec.num_actions, spec.low.shape[0]
         # For each action: d differences, the reward, and the log-odds that the episode ends.
         network = mlp((d, *self.hidden, num_actions * (d + 2)), self.activation)
-        adam = optax.adam(self.learning_rate)
 
         def init(key: Key) -> ModelState:
             params = network.init(key)
@@ -71,8 +70,9 @@ class LearnedModel:
         def update(key: Key, state: ModelState, replay: ring.Ring) -> tuple[ModelState, Info]:
             batch = ring.sample(key, replay, self.batch_size)
             error, gradient = jax.value_and_grad(loss)(state.params, batch)
-            change, optimiser = adam.update(gradient, state.optimiser, state.params)
-            params = optax.apply_updates(state.params, change)
+            params, optimiser = adam.update(
+                gradient, state.optimiser, state.params, self.learning_rate
+            )
             return ModelState(params, optimiser), {"model_loss": error}
 
         return Model(init, predict, update)

@@ -84,7 +84,10 @@ def draw_noise(
     standard = jax.random.normal(key, (steps, d))
     if noise == "diagonal":
         return standard * (noise_scale * jnp.sqrt(jnp.diag(covariance)))
-    return standard @ (jnp.sqrt(eta) * root(covariance)).T
+    # A sum spelt out instead of a product of matrices, and kept apart from the drawing: else its
+    # last bits would depend on how many agents share the program.
+    standard = jax.lax.optimization_barrier(standard)
+    return jnp.sum(standard[:, None, :] * (jnp.sqrt(eta) * root(covariance)), axis=-1)
 
 
 def climb_along(
@@ -113,8 +116,8 @@ def climb_along(
         direction = covariance @ gradient(state)
         length = jnp.sqrt(jnp.sum(jnp.square(direction)))
         usable = jnp.isfinite(length) & (length > SMALLEST_GRADIENT)
-        alpha = step_size / jnp.where(usable, length, 1.0) if normalise else step_size
-        state = project(state + jnp.where(usable, alpha * direction, 0.0) + x)
+        uphill = direction / jnp.where(usable, length, 1.0) if normalise else direction
+        state = project(state + jnp.where(usable, step_size * uphill, 0.0) + x)
         accept = distance(last, state) >= threshold
         if skip is not None:
             accept &= ~skip(state)

@@ -1,7 +1,7 @@
 """Compiled training: one program for all agents (settings that differ in numbers × seeds).
 
-Each agent's life is written for one agent, vmapped over those of a device and sharded over devices.
-The program returns to the host after every chunk of steps, for progress and evaluation.
+The life of an agent is written for one agent, vmapped over the agents of a device and sharded over
+devices. The program returns to the host after every chunk of steps, for progress and evaluation.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from hcdyna.settings import Settings, traced_numbers, with_numbers
 from hcdyna.training.devices import compiler_options, mesh_for
 from hcdyna.training.evaluation import evaluate_agent
 from hcdyna.training.run import Progress, Run
-from hcdyna.types import Array, Info, Key, Transition
+from hcdyna.types import Array, Info, Key, Spec, Transition
 
 Numbers = dict[str, Array]
+"""The traced numbers of the settings, by `part.field`."""
 
 
 class AgentLife(NamedTuple):
@@ -38,12 +39,16 @@ class AgentLife(NamedTuple):
 
 
 class Programs(NamedTuple):
-    """The compiled functions of one program; agents are the first axis of every array."""
+    """Compiled functions; agents are the first axis of every array but `length` and `step`."""
 
     init: Callable[[Array, Numbers], AgentLife]
+    """seeds, numbers → lives"""
     warm_up: Callable[[AgentLife, Numbers, int], tuple[AgentLife, Info]]
+    """lives (donated), numbers, length → lives, mean info: `length` steps of warm-up"""
     learn: Callable[[AgentLife, Numbers, int], tuple[AgentLife, Info]]
+    """lives (donated), numbers, length → lives, mean info: `length` steps of learning"""
     evaluate: Callable[[AgentLife, Numbers, Array, int], tuple[Array, Array]]
+    """lives, numbers, seeds, step → returns and lengths [agents, episodes]"""
 
 
 def train(
@@ -58,73 +63,69 @@ def train(
     """
     every_setting = [settings] if isinstance(settings, Settings) else list(settings)
     every_seed = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not every_seed or not every_setting:
-        raise SettingsError(f"seeds = {seeds!r}: must name at least one seed and one setting")
     static = shared_program(every_setting)
-    agents = len(every_setting) * len(every_seed)
-    mesh = mesh_for(agents)
-    programs = compile_programs(static, mesh)
-
+    if not every_seed or not all(0 <= seed < 2**32 for seed in every_seed):
+        raise SettingsError(f"seeds = {seeds!r}: must be at least one number from 0 to 2³² − 1")
+    table = [traced_numbers(setting) for setting in every_setting]
     numbers = {
-        path: np.repeat(
-            np.float32([traced_numbers(s)[path] for s in every_setting]), len(every_seed)
-        )
-        for path in traced_numbers(every_setting[0])
+        path: np.repeat(np.float32([row[path] for row in table]), len(every_seed))
+        for path in table[0]
     }
     seed_of_agent = np.tile(np.array(every_seed, np.uint32), len(every_setting))
-    numbers, seed_of_agent = spread((numbers, seed_of_agent), agents, mesh)
+    mesh = mesh_for(agents=len(seed_of_agent))
+    programs = compile_programs(static, mesh)
+    numbers, seed_of_agent = spread((numbers, seed_of_agent), mesh)
 
-    def by_setting(x: Array) -> np.ndarray:
-        """[agents (and padding), …] → [settings, seeds, …]."""
-        return np.asarray(x)[:agents].reshape(len(every_setting), len(every_seed), *x.shape[1:])
-
+    progress = Progress(every_setting, every_seed)
     life = programs.init(seed_of_agent, numbers)
-    progress = Progress(every_setting, every_seed, [], [], [], [])
     for start, stop in chunks(static):
         advance = programs.warm_up if stop <= static.training.warmup else programs.learn
         life, info = advance(life, numbers, stop - start)
         if stop % static.evaluation.every == 0 or stop == static.training.steps:
             returns, lengths = programs.evaluate(life, numbers, seed_of_agent, stop)
-            progress.steps.append(stop)
-            progress.returns.append(by_setting(returns))
-            progress.lengths.append(by_setting(lengths))
-            progress.info.append({name: by_setting(x) for name, x in info.items()})
+            progress.record(stop, returns, lengths, info)
             on_chunk(progress)
-    return Run.finished(progress, life, agents)
+    return Run.finished(progress, life)
 
 
 def shared_program(every_setting: Sequence[Settings]) -> Settings:
-    """The settings without their traced numbers, which must be the same for all."""
+    """What all settings share: everything but their traced numbers. Also checks that they build."""
+    if not every_setting:
+        raise SettingsError("settings = []: must be at least one")
+    for setting in every_setting:
+        build(setting)
     static = {with_numbers(s, dict.fromkeys(traced_numbers(s))) for s in every_setting}
     if len(static) > 1:
         raise SettingsError(
             "settings that are trained together may differ in numbers (learning rate, η, ε, …) "
             f"only, but these make {len(static)} different programs; train them one by one"
         )
-    for setting in every_setting:
-        build(setting)
     return static.pop()
 
 
 def chunks(static: Settings) -> list[tuple[int, int]]:
-    """Where to return to the host: the end of warm-up, every evaluation, the end."""
+    """From where to where the program runs at a time: to the end of warm-up, to every evaluation."""
     training, every = static.training, static.evaluation.every
     stops = {*range(every, training.steps, every), min(training.warmup, training.steps)}
-    stops = sorted((stops | {training.steps}) - {0})
-    return list(zip([0, *stops], stops, strict=False))
+    ordered = sorted((stops | {training.steps}) - {0})
+    return list(zip([0, *ordered], ordered, strict=False))
 
 
-def spread(tree: Any, agents: int, mesh: Mesh) -> Any:
-    """Put [agents, …] arrays onto the devices, in equal parts; the last agent fills up the rest."""
-    missing = -agents % mesh.size
-    index = np.minimum(np.arange(agents + missing), agents - 1)
-    return jax.device_put(jax.tree.map(lambda x: x[index], tree), NamedSharding(mesh, P("agents")))
+def spread(tree: Any, mesh: Mesh) -> Any:
+    """Put arrays [agents, …] onto the devices in equal parts, repeating the last agent to fill up."""
+
+    def fill(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([x, np.repeat(x[-1:], -len(x) % mesh.size, axis=0)])
+
+    return jax.device_put(jax.tree.map(fill, tree), NamedSharding(mesh, P("agents")))
 
 
 @functools.lru_cache(maxsize=16)
 def compile_programs(static: Settings, mesh: Mesh) -> Programs:
-    """The programs of these settings. Each compiles on first use, and never again for other seeds,
-    numbers or chunk lengths."""
+    """The programs of these settings.
+
+    Each compiles on first use, and never again for other seeds, numbers or chunk lengths.
+    """
 
     def init(seed: Array, numbers: Numbers) -> AgentLife:
         env, dyna = build(with_numbers(static, numbers))
@@ -132,70 +133,68 @@ def compile_programs(static: Settings, mesh: Mesh) -> Programs:
         obs = env.reset(reset_key)
         return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32))
 
-    def advance(warm_up: bool, life: AgentLife, numbers: Numbers, length: Array) -> Any:
-        step = functools.partial(time_step, with_numbers(static, numbers), warm_up)
-        shapes = jax.eval_shape(step, life)[1]
-        total = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), shapes)
-
-        def body(_: Array, carry: tuple[AgentLife, Info]) -> tuple[AgentLife, Info]:
-            life, info = step(carry[0])
-            return life, jax.tree.map(jnp.add, carry[1], info)
-
-        life, total = jax.lax.fori_loop(0, length, body, (life, total))
-        return life, jax.tree.map(lambda x: x / length, total)
-
     def evaluate(life: AgentLife, numbers: Numbers, seed: Array, step: Array) -> Any:
         return evaluate_agent(with_numbers(static, numbers), life.dyna.agent, seed, step)
 
-    def compiled(function: Callable, shared: int = 0, donate: bool = False) -> Callable:
-        """jit(shard(vmap(function))); the last `shared` arguments are the same for all agents."""
-        parts = function.__code__.co_argcount if hasattr(function, "__code__") else 3
-        mapped = parts - shared
-        agents = jax.vmap(function, in_axes=(0,) * mapped + (None,) * shared)
+    def compiled(function: Callable, each: int, shared: int = 0, donate: bool = False) -> Callable:
+        """For all agents: the first arguments come one `each`, the last are `shared`."""
         sharded = jax.shard_map(
-            agents,
+            jax.vmap(function, in_axes=(0,) * each + (None,) * shared),
             mesh=mesh,
-            in_specs=(P("agents"),) * mapped + (P(),) * shared,
+            in_specs=(P("agents"),) * each + (P(),) * shared,
             out_specs=P("agents"),
             check_vma=False,
         )
-        return jax.jit(
-            sharded,
-            donate_argnums=(0,) if donate else (),
-            compiler_options=compiler_options(),
-        )
+        donated = (0,) if donate else ()
+        return jax.jit(sharded, donate_argnums=donated, compiler_options=compiler_options())
 
+    warm_up, learn = (functools.partial(advance, static, warm) for warm in (True, False))
     return Programs(
-        init=compiled(init),
-        warm_up=compiled(functools.partial(advance, True), shared=1, donate=True),
-        learn=compiled(functools.partial(advance, False), shared=1, donate=True),
-        evaluate=compiled(evaluate, shared=1),
+        init=compiled(init, each=2),
+        warm_up=compiled(warm_up, each=2, shared=1, donate=True),
+        learn=compiled(learn, each=2, shared=1, donate=True),
+        evaluate=compiled(evaluate, each=3, shared=1),
     )
+
+
+def advance(
+    static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers, length: Array
+) -> tuple[AgentLife, Info]:
+    """`length` time steps of one agent, and the mean of their diagnostics."""
+    step = functools.partial(time_step, with_numbers(static, numbers), warm_up)
+    _, shapes = jax.eval_shape(step, life)
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), shapes)
+
+    def body(_: Array, carry: tuple[AgentLife, Info]) -> tuple[AgentLife, Info]:
+        life, info = step(carry[0])
+        return life, jax.tree.map(jnp.add, carry[1], info)
+
+    life, total = jax.lax.fori_loop(0, length, body, (life, zeros))
+    return life, jax.tree.map(lambda x: x / length, total)
 
 
 def time_step(settings: Settings, warm_up: bool, life: AgentLife) -> tuple[AgentLife, Info]:
     """Act, see what happens, learn from it (in warm-up: act at random and only remember)."""
     env, dyna = build(settings)
-    spec = env.spec
     key, act_key, env_key, learn_key, reset_key = jax.random.split(life.key, 5)
     if warm_up:
-        action = random_action(act_key, spec)
+        action = random_action(act_key, env.spec)
     else:
         action = dyna.act(act_key, life.dyna, life.obs)
     outcome = env.dynamics(env_key, life.obs, action)
-    discount = spec.discount * (1.0 - outcome.terminated)
+    discount = env.spec.discount * (1.0 - outcome.terminated)
     transition = Transition(life.obs, action, outcome.reward, discount, outcome.next_obs)
     learn = dyna.observe if warm_up else dyna.learn
     dyna_state, info = learn(learn_key, life.dyna, transition)
     # A time limit ends the episode here, in the loop, and nowhere in what is learned.
     episode_step = life.episode_step + 1
-    over = outcome.terminated | (episode_step >= spec.time_limit)
+    over = outcome.terminated | (episode_step >= env.spec.time_limit)
     obs = jnp.where(over, env.reset(reset_key), outcome.next_obs)
     return AgentLife(key, dyna_state, obs, jnp.where(over, 0, episode_step)), info
 
 
-def random_action(key: Key, spec: Any) -> Array:
+def random_action(key: Key, spec: Spec) -> Array:
     """Uniform over the action space."""
-    if spec.num_actions is not None:
+    if spec.action_size is None:
         return below(jax.random.bits(key), spec.num_actions)
     return jax.random.uniform(key, (spec.action_size,), minval=-1.0, maxval=1.0)

@@ -1,7 +1,8 @@
-"""Which devices to train on, and how agents are spread over them."""
+"""Which devices to train on."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import jax
@@ -9,26 +10,34 @@ import numpy as np
 from jax.sharding import Mesh
 
 COMPILER_OPTIONS = {"cpu": {"xla_cpu_multi_thread_eigen": False}}
-"""The arrays of one agent are so small that XLA's threads within an operator only get in the way:
-agents are spread over one single-threaded device per core instead."""
+"""The arrays of one agent are so small that threads within an operator only get in each other's
+way: on a CPU, agents are spread over one single-threaded device per core instead."""
 
 
 def mesh_for(agents: int) -> Mesh:
-    """All devices, or as many as there are agents, in one row."""
+    """All devices in one row, or as many of them as can have at least two agents each.
+
+    XLA drops an axis of length one and then rounds some sums differently, so an agent that has a
+    device to itself ends with other last digits than one in company. With two or more on every
+    device, results depend neither on the number of agents nor on the number of devices.
+    """
     offer_every_core()
-    devices = jax.devices()[:agents]
-    return Mesh(np.array(devices), ("agents",))
+    return Mesh(np.array(jax.devices()[: max(1, agents // 2)]), ("agents",))
 
 
 def offer_every_core() -> None:
-    """Make each CPU core a device of its own; without effect once JAX has started."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if "XLA_FLAGS" in os.environ and "device_count" in os.environ["XLA_FLAGS"]:
+    """Make each CPU core a device of its own, unless JAX has started or was told otherwise."""
+    if "device_count" in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return
-    try:
-        jax.config.update("jax_num_cpu_devices", cores or 1)
-    except RuntimeError:
-        pass  # JAX has started already: train on the devices there are.
+    with contextlib.suppress(RuntimeError):  # JAX has started: train on the devices there are.
+        jax.config.update("jax_num_cpu_devices", available_cores())
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def compiler_options() -> dict[str, bool]:

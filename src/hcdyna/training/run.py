@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,17 +11,32 @@ import numpy as np
 from hcdyna.settings import Settings
 
 
-class Progress(NamedTuple):
-    """What is known so far; lists grow by one entry per evaluation."""
+@dataclass
+class Progress:
+    """What is known so far; the lists grow by one entry per evaluation."""
 
     settings: list[Settings]
     seeds: list[int]
-    steps: list[int]
-    returns: list[np.ndarray]
-    """Each [settings, seeds, episodes]."""
-    lengths: list[np.ndarray]
-    info: list[dict[str, np.ndarray]]
-    """Diagnostics, each averaged over the chunk: [settings, seeds]."""
+    steps: list[int] = field(default_factory=list)
+    """Environment steps at each evaluation."""
+    returns: list[np.ndarray] = field(default_factory=list)
+    """Sums of rewards, each [settings, seeds, episodes]."""
+    lengths: list[np.ndarray] = field(default_factory=list)
+    """Lengths of the same episodes."""
+    info: list[dict[str, np.ndarray]] = field(default_factory=list)
+    """Diagnostics, each the mean [settings, seeds] over the steps just before the evaluation."""
+
+    def record(self, step: int, returns: Any, lengths: Any, info: dict[str, Any]) -> None:
+        """Take in what the devices answer for all agents, and for the padding behind them."""
+        self.steps.append(step)
+        self.returns.append(self.by_setting(returns))
+        self.lengths.append(self.by_setting(lengths))
+        self.info.append({name: self.by_setting(x) for name, x in info.items()})
+
+    def by_setting(self, x: Any) -> np.ndarray:
+        """[agents and padding, …] → [settings, seeds, …], on the host."""
+        shape = (len(self.settings), len(self.seeds))
+        return np.asarray(x)[: shape[0] * shape[1]].reshape(*shape, *x.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -31,15 +46,19 @@ class Run:
     settings: list[Settings]
     seeds: list[int]
     steps: np.ndarray
-    """[evaluations] environment steps at which the agents were evaluated."""
+    """[evaluations]"""
     returns: np.ndarray
-    """[settings, seeds, evaluations, episodes] sums of rewards."""
+    """[settings, seeds, evaluations, episodes]"""
     lengths: np.ndarray
+    """[settings, seeds, evaluations, episodes]"""
     info: list[dict[str, np.ndarray]]
+    """One entry per evaluation, each [settings, seeds]."""
     life: Any
+    """The final state of all agents, still on the devices."""
 
     @staticmethod
-    def finished(progress: Progress, life: Any, agents: int) -> Run:
+    def finished(progress: Progress, life: Any) -> Run:
+        """The run that this was the progress of."""
         return Run(
             settings=progress.settings,
             seeds=progress.seeds,

@@ -1,0 +1,165 @@
+"""Contracts: what every part must fulfil. Call them on a part of your own; they raise AssertionError.
+
+The library's own tests run them over every registered part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna import ring
+from hcdyna.types import Agent, Environment, Model, Scene, SearchControl, Spec, Transition
+
+FEW = 5
+
+
+def check_environment(env: Environment) -> None:
+    """Shapes and types, jit = no jit, vmap = one by one, inside Π, no retrace."""
+    spec = env.spec
+    assert (spec.num_actions is None) != (spec.action_size is None), "one kind of action"
+    keys = jax.random.split(jax.random.key(0), FEW)
+    obs = jax.vmap(env.reset)(keys)
+    actions = some_actions(spec)
+    _same_shape(obs[0], spec.example_obs(), "reset")
+    _close(jax.vmap(env.project)(obs), obs, "start states are inside Π")
+    outcome = _pure(env.dynamics, (keys, obs, actions), "dynamics")
+    _same_shape(outcome.next_obs[0], spec.example_obs(), "next_obs")
+    assert outcome.reward.shape == outcome.terminated.shape == (FEW,), "reward, terminated: scalars"
+    assert outcome.terminated.dtype == bool, "terminated: bool"
+    terminal = jax.vmap(env.terminal)(outcome.next_obs)
+    assert np.array_equal(terminal, outcome.terminated), "terminated = terminal(next_obs)"
+    projected = jax.vmap(env.project)(some_states(spec) * 3)
+    _close(jax.vmap(env.project)(projected), projected, "Π is idempotent")
+    assert np.all((projected >= spec.low) & (projected <= spec.high)), "Π lands inside the box"
+
+
+def check_agent(agent: Agent, spec: Spec) -> None:
+    """Shapes and types, jit = no jit, vmap = one by one; an update moves the values."""
+    keys = jax.random.split(jax.random.key(1), FEW)
+    states, obs = jax.vmap(agent.init)(keys), some_states(spec)
+    action = _pure(lambda k, s, o: agent.act(k, s, o, 0.5), (keys, states, obs), "act")
+    _same_shape(action[0], spec.example_action(), "action")
+    greedy = _pure(agent.greedy, (states, obs), "greedy")
+    assert np.array_equal(
+        jax.vmap(lambda k, s, o: agent.act(k, s, o, 0.0))(keys, states, obs), greedy
+    ), "with ε = 0 the behaviour is greedy"
+    value = _pure(agent.value, (states, obs), "value")
+    assert value.shape == (FEW,), "value: a scalar"
+    batch = some_transitions(spec, 8)
+    after, info = _pure(lambda s: agent.update(s, batch), (states,), "update")
+    assert jax.tree.structure(after) == jax.tree.structure(states), "update keeps the structure"
+    assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(info)), "info is finite"
+    assert not np.array_equal(jax.vmap(agent.value)(after, obs), value), "an update moves values"
+
+
+def check_model(model: Model, env: Environment) -> None:
+    """Shapes and types, jit = no jit, vmap = one by one, predictions inside Π."""
+    keys = jax.random.split(jax.random.key(2), FEW)
+    states = jax.vmap(model.init)(keys)
+    obs, actions = some_states(env.spec), some_actions(env.spec)
+    outcome = _pure(model.predict, (keys, states, obs, actions), "predict")
+    _same_shape(outcome.next_obs[0], env.spec.example_obs(), "next_obs")
+    assert outcome.terminated.dtype == bool, "terminated: bool"
+    inside = jax.vmap(env.project)(outcome.next_obs)
+    _close(inside, outcome.next_obs, "predicted states are inside Π")
+    replay = some_replay(env.spec)
+    after, _ = _pure(lambda k, s: model.update(k, s, replay), (keys, states), "update")
+    assert jax.tree.structure(after) == jax.tree.structure(states), "update keeps the structure"
+
+
+def check_search_control(strategy: SearchControl, env: Environment) -> None:
+    """Shapes and types, jit = no jit, vmap = one by one, sampled states inside Π."""
+    spec = env.spec
+    replay, transitions = some_replay(spec), some_transitions(spec, FEW)
+
+    def scene(transition: Transition) -> Scene:
+        return Scene(
+            env=env,
+            value=lambda obs: -jnp.sum(jnp.square(obs - spec.high)),
+            predict=env.dynamics,
+            replay=replay,
+            transition=transition,
+        )
+
+    def update(key: Any, state: Any, transition: Transition) -> Any:
+        return strategy.update(key, strategy.observe(state, transition), scene(transition))
+
+    keys = jax.random.split(jax.random.key(3), FEW)
+    start = strategy.init(jnp.asarray(spec.example_obs()))
+    states = jax.tree.map(lambda x: jnp.stack([x] * FEW), start)
+    after, info = _pure(update, (keys, states, transitions), "update")
+    assert jax.tree.structure(after) == jax.tree.structure(states), "update keeps the structure"
+    for old, new in zip(jax.tree.leaves(states), jax.tree.leaves(after), strict=True):
+        assert (old.shape, old.dtype) == (new.shape, new.dtype), "update keeps shapes and types"
+    assert all(x.shape == (FEW,) for x in jax.tree.leaves(info)), "info: scalars"
+    sample = strategy.sample
+    if sample is None:
+        return
+    drawn = _pure(lambda k, s, t: sample(k, s, scene(t), 7), (keys, after, transitions), "sample")
+    _same_shape(drawn[0][0], spec.example_obs(), "a sampled state")
+    assert drawn.shape[1] == 7, "sample gives as many states as it is asked for"
+    flat = drawn.reshape(-1, *spec.low.shape)
+    _close(jax.vmap(env.project)(flat), flat, "sampled states are inside Π")
+
+
+def some_states(spec: Spec, n: int = FEW) -> Any:
+    """A few states of the box, [n, d]."""
+    if spec.num_states is not None:
+        return jax.random.randint(jax.random.key(4), (n,), 0, spec.num_states)
+    shape = (n, *spec.low.shape)
+    return jax.random.uniform(jax.random.key(4), shape, minval=spec.low, maxval=spec.high)
+
+
+def some_actions(spec: Spec, n: int = FEW) -> Any:
+    """A few actions, [n] or [n, size]."""
+    if spec.num_actions is not None:
+        return jnp.arange(n, dtype=jnp.int32) % spec.num_actions
+    return jax.random.uniform(jax.random.key(5), (n, spec.action_size or 0), minval=-1.0)
+
+
+def some_transitions(spec: Spec, n: int) -> Transition:
+    """A few transitions, [n, …], one of them terminal."""
+    obs = some_states(spec, n + 1)
+    discount = spec.discount * (jnp.arange(n) > 0)
+    return Transition(obs[:-1], some_actions(spec, n), -jnp.ones(n), discount, obs[1:])
+
+
+def some_replay(spec: Spec) -> ring.Ring:
+    """A replay buffer with a few transitions in it."""
+    rows = some_transitions(spec, 20)
+    empty = ring.init(jax.tree.map(lambda x: x[0], rows), 32)
+    return ring.extend(empty, rows, jnp.ones(20, bool))
+
+
+def _pure(function: Callable, args: tuple, what: str) -> Any:
+    """vmap(function)(args), after checking that jit and single calls agree and trace only once."""
+    traces = []
+
+    def counted(*one: Any) -> Any:
+        traces.append(1)
+        return function(*one)
+
+    together = jax.jit(jax.vmap(function))(*args)
+    jitted = jax.jit(counted)
+    for i in range(FEW):
+        one, expected = (jax.tree.map(lambda x, i=i: x[i], tree) for tree in (args, together))
+        _close(jitted(*one), expected, f"{what}: vmap = one by one")
+    _close(function(*one), expected, f"{what}: jit = no jit")
+    assert len(traces) == 1, f"{what}: traced {len(traces)} times for the same shapes"
+    return together
+
+
+def _close(a: Any, b: Any, what: str) -> None:
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5, err_msg=what)
+
+
+def _same_shape(a: Any, b: Any, what: str) -> None:
+    assert (jnp.shape(a), jnp.result_type(a)) == (jnp.shape(b), jnp.result_type(b)), (
+        f"{what}: {jnp.shape(a)} {jnp.result_type(a)}, not {jnp.shape(b)} {jnp.result_type(b)}"
+    )

@@ -1,0 +1,64 @@
+"""Every registered part keeps its contract, alone and with every other it can go with."""
+
+import pytest
+
+from hcdyna import SettingsError, registry, testing
+from hcdyna.search_control.hill_climbing import HillClimbing
+
+ENVIRONMENTS = list(registry.available("environments"))
+
+
+def build_environment(name):
+    return registry.lookup("environments", name)().build()
+
+
+def build_or_skip(part, *args):
+    """A part refuses what it can't handle with a SettingsError; that is not for this test."""
+    try:
+        return part.build(*args)
+    except SettingsError as refusal:
+        pytest.skip(str(refusal))
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_environment(name):
+    testing.check_environment(build_environment(name))
+
+
+@pytest.mark.parametrize("env_name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", registry.available("agents"))
+def test_agent(name, env_name):
+    spec = build_environment(env_name).spec
+    testing.check_agent(build_or_skip(registry.lookup("agents", name)(), spec), spec)
+
+
+@pytest.mark.parametrize("env_name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", registry.available("models"))
+def test_model(name, env_name):
+    env = build_environment(env_name)
+    testing.check_model(build_or_skip(registry.lookup("models", name)(), env), env)
+
+
+@pytest.mark.parametrize("env_name", ["GridWorld", "TabularGridWorld", "CartPole", "Acrobot"])
+@pytest.mark.parametrize("name", registry.available("search_control"))
+def test_search_control(name, env_name):
+    env = build_environment(env_name)
+    strategy = build_or_skip(registry.lookup("search_control", name)(), env)
+    testing.check_search_control(strategy, env)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"natural_gradient": False},
+        {"noise": "diagonal", "noisy_start": True},
+        {"noise": "none", "normalise": False, "step_size": 0.01},
+        {"threshold": "average", "max_accepted": 3},
+        {"skip_terminal": True, "steps": 7},
+        {"criterion": lambda scene: lambda obs: obs[0]},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_hill_climbing_with_every_option(options):
+    env = build_environment("MountainCar")
+    testing.check_search_control(HillClimbing(queue_size=50, **options).build(env), env)
