@@ -49,6 +49,15 @@ def check(part: Any) -> None:
             raise SettingsError(f"{type(part).__name__}.{field.name} = {value!r}: {problem}")
 
 
+def check_hidden(part: Any) -> None:
+    """Raise SettingsError if `part.hidden` is not a tuple of layer sizes."""
+    sizes = part.hidden
+    if not isinstance(sizes, tuple) or not all(isinstance(n, int) and n > 0 for n in sizes):
+        raise SettingsError(
+            f"{type(part).__name__}.hidden = {sizes!r}: must be whole numbers above 0, as a tuple"
+        )
+
+
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)

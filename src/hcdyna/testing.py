@@ -15,7 +15,7 @@ import numpy as np
 from hcdyna import ring
 from hcdyna.types import Agent, Environment, Model, Scene, SearchControl, Spec, Transition
 
-FEW = 5
+FEW = 3
 
 
 def check_environment(env: Environment) -> None:
@@ -58,15 +58,14 @@ def check_agent(agent: Agent, spec: Spec) -> None:
 
 
 def check_model(model: Model, env: Environment) -> None:
-    """Shapes and types, jit = no jit, vmap = one by one, predictions inside Π."""
+    """Shapes and types, jit = no jit, vmap = one by one, finite predictions."""
     keys = jax.random.split(jax.random.key(2), FEW)
     states = jax.vmap(model.init)(keys)
     obs, actions = some_states(env.spec), some_actions(env.spec)
     outcome = _pure(model.predict, (keys, states, obs, actions), "predict")
     _same_shape(outcome.next_obs[0], env.spec.example_obs(), "next_obs")
     assert outcome.terminated.dtype == bool, "terminated: bool"
-    inside = jax.vmap(env.project)(outcome.next_obs)
-    _close(inside, outcome.next_obs, "predicted states are inside Π")
+    assert all(np.all(np.isfinite(x)) for x in outcome), "predictions are finite"
     replay = some_replay(env.spec)
     after, _ = _pure(lambda k, s: model.update(k, s, replay), (keys, states), "update")
     assert jax.tree.structure(after) == jax.tree.structure(states), "update keeps the structure"

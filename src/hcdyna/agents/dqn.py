@@ -12,7 +12,7 @@ from hcdyna import adam
 from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, Network, mlp
 from hcdyna.randomness import below, chance
-from hcdyna.settings import check, number
+from hcdyna.settings import check, check_hidden, number
 from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
 
 OUTPUT_SCALE = 0.0003
@@ -44,8 +44,7 @@ class DQN:
 
     def __post_init__(self) -> None:
         check(self)
-        if not all(isinstance(units, int) and units > 0 for units in self.hidden):
-            raise SettingsError(f"DQN.hidden = {self.hidden!r}: must be whole numbers above 0")
+        check_hidden(self)
 
     def build(self, spec: Spec) -> Agent:
         if spec.num_actions is None or spec.num_states is not None:

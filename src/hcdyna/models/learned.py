@@ -12,7 +12,7 @@ import optax
 from hcdyna import adam, ring
 from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, mlp
-from hcdyna.settings import check, number
+from hcdyna.settings import check, check_hidden, number
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
 
 
@@ -35,7 +35,9 @@ class LearnedModel:
     batch_size: int = number(128, at_least=1)
     """Transitions per update; there is one update per environment step."""
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
+        check_hidden(self)
 
     def build(self, env: Environment) -> Model:
         spec = env.spec
