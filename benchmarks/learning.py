@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import jax
 import numpy as np
 import tyro
 from rich.console import Console
 from rich.table import Table
 
+import hcdyna
 from hcdyna import DQN, GridWorld, MountainCar, Run, Settings, Training, train
 from hcdyna.results.statistics import mean_interval
 
@@ -54,12 +56,16 @@ class Scale:
     steps: int = 50_000
     planning_steps: int = 10
     learning_rate: float = 1e-3
+    domain: Literal["all", "GridWorld", "MountainCar"] = "all"
 
 
 def main(scale: Scale) -> int:
     console = Console(width=100)
     runs: dict[tuple[str, str], Run] = {}
-    for domain, environment in DOMAINS.items():
+    chosen = {
+        name: env for name, env in DOMAINS.items() if scale.domain in ("all", env.build().spec.name)
+    }
+    for domain, environment in chosen.items():
         for strategy in ("replay", "hill_climbing"):
             settings = Settings(
                 environment=environment,
@@ -77,9 +83,12 @@ def main(scale: Scale) -> int:
                     )
 
             runs[domain, strategy] = train(settings, scale.seeds, show)
+    device = jax.devices()[0]
+    console.print(f"hcdyna {hcdyna.__version__}, jax {jax.__version__}, {device.device_kind}")
     console.print(table_of(runs, scale))
-    results = [judge(bar, runs[bar.domain, bar.strategy]) for bar in BARS]
-    for bar, (words, _) in zip(BARS, results, strict=True):
+    bars = [bar for bar in BARS if bar.domain in chosen]
+    results = [judge(bar, runs[bar.domain, bar.strategy]) for bar in bars]
+    for bar, (words, _) in zip(bars, results, strict=True):
         console.print(f"{bar.domain}, {bar.strategy}: {words}")
     return int(any(met is False for _, met in results))
 
