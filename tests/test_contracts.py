@@ -28,8 +28,8 @@ def test_environment(name):
 @pytest.mark.parametrize("env_name", ENVIRONMENTS)
 @pytest.mark.parametrize("name", registry.available("agents"))
 def test_agent(name, env_name):
-    spec = build_environment(env_name).spec
-    testing.check_agent(build_or_skip(registry.lookup("agents", name)(), spec), spec)
+    env = build_environment(env_name)
+    testing.check_agent(build_or_skip(registry.lookup("agents", name)(), env.spec), env)
 
 
 @pytest.mark.parametrize("env_name", ENVIRONMENTS)

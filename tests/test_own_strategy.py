@@ -1,10 +1,10 @@
 """A strategy from outside the package keeps the same contract and trains, with nothing registered."""
 
 import numpy as np
-from nearest_to_goal import NearestToGoal
 
 from hcdyna import Evaluation, Settings, Training, testing, train
 from hcdyna.environments.mountain_car import MountainCar
+from nearest_to_goal import NearestToGoal
 
 
 def test_it_keeps_the_contract():

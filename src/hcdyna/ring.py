@@ -35,11 +35,12 @@ def init(item: Any, capacity: int) -> Ring:
 def extend(ring: Ring, items: Any, keep: Array) -> Ring:
     """Add those of `items` [m, …] where `keep` [m], in order; the oldest make room.
 
-    What is not kept is sent to an index past the end and dropped there: a `cond` or `select` around
-    the write would copy the whole ring. At most `capacity` items fit in one call.
+    What is not kept, or would leave again within this call, is sent to an index past the end and
+    dropped there: a `cond` or `select` around the write would copy the whole ring.
     """
-    position = (ring.total + jnp.cumsum(keep) - 1) % ring.capacity
-    index = jnp.where(keep, position, ring.capacity)
+    order = jnp.cumsum(keep)
+    stays = keep & (order[-1:] - order < ring.capacity)
+    index = jnp.where(stays, (ring.total + order - 1) % ring.capacity, ring.capacity)
     data = jax.tree.map(lambda old, new: old.at[index].set(new, mode="drop"), ring.data, items)
     total = ring.total + jnp.sum(keep, dtype=jnp.int32)
     # Only `total % capacity` and `total ≥ capacity` matter: fold it back long before int32 ends.

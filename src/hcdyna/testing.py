@@ -33,15 +33,16 @@ def check_environment(env: Environment) -> None:
     assert outcome.terminated.dtype == bool, "terminated: bool"
     terminal = jax.vmap(env.terminal)(outcome.next_obs)
     assert np.array_equal(terminal, outcome.terminated), "terminated = terminal(next_obs)"
-    projected = jax.vmap(env.project)(some_states(spec) * 3)
+    projected = jax.vmap(env.project)(some_states(env) * 3)
     _close(jax.vmap(env.project)(projected), projected, "Π is idempotent")
     assert np.all((projected >= spec.low) & (projected <= spec.high)), "Π lands inside the box"
 
 
-def check_agent(agent: Agent, spec: Spec) -> None:
+def check_agent(agent: Agent, env: Environment) -> None:
     """Shapes and types, jit = no jit, vmap = one by one; an update moves the values."""
+    spec = env.spec
     keys = jax.random.split(jax.random.key(1), FEW)
-    states, obs = jax.vmap(agent.init)(keys), some_states(spec)
+    states, obs = jax.vmap(agent.init)(keys), some_states(env)
     action = _pure(lambda k, s, o: agent.act(k, s, o, 0.5), (keys, states, obs), "act")
     _same_shape(action[0], spec.example_action(), "action")
     greedy = _pure(agent.greedy, (states, obs), "greedy")
@@ -50,7 +51,7 @@ def check_agent(agent: Agent, spec: Spec) -> None:
     ), "with ε = 0 the behaviour is greedy"
     value = _pure(agent.value, (states, obs), "value")
     assert value.shape == (FEW,), "value: a scalar"
-    batch = some_transitions(spec, 8)
+    batch = some_transitions(env, 8)
     after, info = _pure(lambda s: agent.update(s, batch), (states,), "update")
     assert jax.tree.structure(after) == jax.tree.structure(states), "update keeps the structure"
     assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(info)), "info is finite"
@@ -61,12 +62,12 @@ def check_model(model: Model, env: Environment) -> None:
     """Shapes and types, jit = no jit, vmap = one by one, finite predictions."""
     keys = jax.random.split(jax.random.key(2), FEW)
     states = jax.vmap(model.init)(keys)
-    obs, actions = some_states(env.spec), some_actions(env.spec)
+    obs, actions = some_states(env), some_actions(env.spec)
     outcome = _pure(model.predict, (keys, states, obs, actions), "predict")
     _same_shape(outcome.next_obs[0], env.spec.example_obs(), "next_obs")
     assert outcome.terminated.dtype == bool, "terminated: bool"
     assert all(np.all(np.isfinite(x)) for x in outcome), "predictions are finite"
-    replay = some_replay(env.spec)
+    replay = some_replay(env)
     after, _ = _pure(lambda k, s: model.update(k, s, replay), (keys, states), "update")
     assert jax.tree.structure(after) == jax.tree.structure(states), "update keeps the structure"
 
@@ -74,7 +75,7 @@ def check_model(model: Model, env: Environment) -> None:
 def check_search_control(strategy: SearchControl, env: Environment) -> None:
     """Shapes and types, jit = no jit, vmap = one by one, sampled states inside Π."""
     spec = env.spec
-    replay, transitions = some_replay(spec), some_transitions(spec, FEW)
+    replay, transitions = some_replay(env), some_transitions(env, FEW)
 
     def scene(transition: Transition) -> Scene:
         return Scene(
@@ -106,12 +107,14 @@ def check_search_control(strategy: SearchControl, env: Environment) -> None:
     _close(jax.vmap(env.project)(flat), flat, "sampled states are inside Π")
 
 
-def some_states(spec: Spec, n: int = FEW) -> Any:
+def some_states(env: Environment, n: int = FEW) -> Any:
     """A few states of the box, [n, d]."""
+    spec = env.spec
     if spec.num_states is not None:
         return jax.random.randint(jax.random.key(4), (n,), 0, spec.num_states)
     shape = (n, *spec.low.shape)
-    return jax.random.uniform(jax.random.key(4), shape, minval=spec.low, maxval=spec.high)
+    box = jax.random.uniform(jax.random.key(4), shape, minval=spec.low, maxval=spec.high)
+    return jax.vmap(env.project)(box)
 
 
 def some_actions(spec: Spec, n: int = FEW) -> Any:
@@ -121,16 +124,16 @@ def some_actions(spec: Spec, n: int = FEW) -> Any:
     return jax.random.uniform(jax.random.key(5), (n, spec.action_size or 0), minval=-1.0)
 
 
-def some_transitions(spec: Spec, n: int) -> Transition:
+def some_transitions(env: Environment, n: int) -> Transition:
     """A few transitions, [n, …], one of them terminal."""
-    obs = some_states(spec, n + 1)
-    discount = spec.discount * (jnp.arange(n) > 0)
-    return Transition(obs[:-1], some_actions(spec, n), -jnp.ones(n), discount, obs[1:])
+    obs = some_states(env, n + 1)
+    discount = env.spec.discount * (jnp.arange(n) > 0)
+    return Transition(obs[:-1], some_actions(env.spec, n), -jnp.ones(n), discount, obs[1:])
 
 
-def some_replay(spec: Spec) -> ring.Ring:
+def some_replay(env: Environment) -> ring.Ring:
     """A replay buffer with a few transitions in it."""
-    rows = some_transitions(spec, 20)
+    rows = some_transitions(env, 20)
     empty = ring.init(jax.tree.map(lambda x: x[0], rows), 32)
     return ring.extend(empty, rows, jnp.ones(20, bool))
 

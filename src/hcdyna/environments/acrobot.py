@@ -105,6 +105,8 @@ def project(obs: Array) -> Array:
     """Π: the box, then each (cos, sin) pair back to the unit circle; (0, 0) becomes angle 0."""
     obs = clip_to_box(SPEC, obs)
     pairs = obs[:4].reshape(2, 2)
-    length = jnp.sqrt(jnp.sum(jnp.square(pairs), axis=-1, keepdims=True))
-    unit = jnp.where(length > 0, pairs / jnp.where(length > 0, length, 1.0), jnp.array([1.0, 0.0]))
+    # Dividing by the larger part first keeps the squares of tiny pairs from vanishing.
+    larger = jnp.max(jnp.abs(pairs), axis=-1, keepdims=True)
+    pairs = jnp.where(larger > 0, pairs / jnp.where(larger > 0, larger, 1.0), jnp.array([1.0, 0.0]))
+    unit = pairs / jnp.sqrt(jnp.sum(jnp.square(pairs), axis=-1, keepdims=True))
     return jnp.concatenate([unit.reshape(4), obs[4:]])

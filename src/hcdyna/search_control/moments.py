@@ -53,20 +53,21 @@ def root(matrix: Array) -> Array:
     """A lower-triangular L [d, d] with L Lᵀ = `matrix`, for any positive semi-definite matrix.
 
     Cholesky's method, except that a pivot that is zero up to rounding (a constant variable, or one
-    that depends on the others) gives a zero column where the textbook would divide by it. So noise
-    N(0, Σ̂) = L·N(0, I) stays finite whatever was seen.
+    that depends on the others) gives a zero column where the textbook would divide by it, and that
+    no entry may claim more than its variable has left, which a small inexact pivot would cause. So
+    noise N(0, Σ̂) = L·N(0, I) stays finite and in proportion, whatever was seen.
     """
+    matrix = jnp.asarray(matrix)
     d = matrix.shape[0]
-    rounding = 1e-6 * jnp.diag(matrix)
+    variance = jnp.diag(matrix)
 
     def column(j: int, lower: Array) -> Array:
         rest = matrix[:, j] - lower @ lower[j]
         pivot = rest[j]
-        safe = pivot > rounding[j]
-        below = jnp.where(jnp.arange(d) >= j, rest, 0.0)
-        return lower.at[:, j].set(
-            jnp.where(safe, below / jnp.sqrt(jnp.where(safe, pivot, 1.0)), 0.0)
-        )
+        safe = pivot > 1e-6 * variance[j]
+        entries = jnp.where(jnp.arange(d) >= j, rest, 0.0) / jnp.sqrt(jnp.where(safe, pivot, 1.0))
+        left = jnp.sqrt(jnp.maximum(variance - jnp.sum(jnp.square(lower), axis=1), 0.0))
+        return lower.at[:, j].set(jnp.where(safe, jnp.clip(entries, -left, left), 0.0))
 
     return jax.lax.fori_loop(0, d, column, jnp.zeros_like(matrix))
 

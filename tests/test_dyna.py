@@ -1,0 +1,168 @@
+"""The composed time step: mini-batches, planning, and what happens when there is nothing to plan."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hcdyna import DQN, Settings, Training, ring
+from hcdyna.dyna import MiniBatches, build, choose, compose, draw_mini_batches, plan
+from hcdyna.search_control.base import queued
+from hcdyna.search_control.hill_climbing import HillClimbing
+from hcdyna.testing import some_transitions
+from hcdyna.types import Scene, Transition
+
+
+def parts(**training):
+    settings = Settings(training=Training(**{"planning_steps": 4, "batch_size": 8} | training))
+    env = settings.environment.build()
+    return settings, env, settings.agent.build(env.spec), settings.model.build(env)
+
+
+def scene_of(env, agent, state, transitions):
+    replay = ring.init(jax.tree.map(lambda x: x[0], transitions), 50)
+    return Scene(
+        env=env,
+        value=lambda obs: agent.value(state, obs),
+        predict=env.dynamics,
+        replay=ring.extend(replay, transitions, jnp.ones(len(transitions.reward), bool)),
+        transition=jax.tree.map(lambda x: x[-1], transitions),
+    )
+
+
+def fixed_states(env):
+    """Search-control that always offers the middle of the box."""
+    middle = jnp.asarray((env.spec.low + env.spec.high) / 2)
+    return queued(
+        lambda key, statistics, scene: (middle[None], jnp.ones(1, bool), {}), 10, never_empty=True
+    )
+
+
+@pytest.mark.parametrize(("rho", "simulated"), [(0.0, 0), (0.25, 2), (0.5, 4), (1.0, 8)])
+def test_share_of_simulated_rows(rho, simulated):
+    settings, env, agent, _ = parts(mixing_rate=rho)
+    state = agent.init(jax.random.key(0))
+    scene = scene_of(env, agent, state, some_transitions(env, 20))
+    strategy = fixed_states(env)
+    search, _ = strategy.update(jax.random.key(1), strategy.init(scene.transition.obs), scene)
+    batches = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
+    if simulated == 0:
+        assert isinstance(batches, Transition)
+        assert batches.reward.shape == (4, 8)
+        return
+    assert batches.explore.shape == (4, simulated)
+    assert batches.replayed.reward.shape == (4, 8 - simulated)
+    assert np.all(batches.simulated.obs == 0.5)
+
+
+def test_simulated_rows_are_the_models_answer_for_every_action():
+    settings, env, agent, _ = parts()
+    state = agent.init(jax.random.key(0))
+    scene = scene_of(env, agent, state, some_transitions(env, 20))
+    strategy = fixed_states(env)
+    search, _ = strategy.update(jax.random.key(1), strategy.init(scene.transition.obs), scene)
+    rows = draw_mini_batches(
+        jax.random.key(2), strategy, search, scene, settings.training
+    ).simulated
+    expected = np.array([[0.5, 0.5], [0.5, 0.45], [0.45, 0.5], [0.55, 0.5]])  # the wall is above
+    np.testing.assert_allclose(rows.next_obs[0, 0], expected, atol=1e-6)
+    assert np.array_equal(rows.action[0, 0], [0, 1, 2, 3])
+    assert np.all(rows.reward == -1)
+    np.testing.assert_allclose(rows.discount, 0.99, atol=1e-6)
+
+
+def test_planning_is_n_updates_with_the_epsilon_greedy_action_of_the_current_q():
+    settings, env, _, _ = parts()
+    agent = DQN(learning_rate=0.05).build(env.spec)  # large, so that the greedy action changes
+    state = agent.init(jax.random.key(0))
+    scene = scene_of(env, agent, state, some_transitions(env, 20))
+    strategy = HillClimbing(steps=10, queue_size=50).build(env)
+    search = strategy.observe(strategy.init(scene.transition.obs), scene.transition)
+    search, _ = strategy.update(jax.random.key(1), search, scene)
+    batches = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
+    batches = batches._replace(explore=batches.explore.at[:, 0].set(True))
+    planned, _ = plan(agent, state, batches)
+
+    by_hand = state
+    for i in range(4):
+        batch = jax.tree.map(lambda x, i=i: x[i], batches)
+        rows = []
+        for j in range(4):
+            greedy = agent.greedy(by_hand, batch.simulated.obs[j, 0])
+            action = batch.random_action[j] if batch.explore[j] else greedy
+            rows.append(jax.tree.map(lambda x, j=j, a=action: x[j, a], batch.simulated))
+        rows = jax.tree.map(lambda *x: jnp.stack(x), *rows)
+        whole = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, batch.replayed)
+        by_hand, _ = agent.update(by_hand, whole)
+    for a, b in zip(jax.tree.leaves(planned), jax.tree.leaves(by_hand), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_an_empty_queue_falls_back_to_replay():
+    settings, env, agent, model = parts(mixing_rate=1.0)
+    never = queued(lambda key, s, scene: (jnp.zeros((1, 2)), jnp.zeros(1, bool), {}), 10)
+    state = agent.init(jax.random.key(0))
+    transitions = some_transitions(env, 20)
+    scene = scene_of(env, agent, state, transitions)
+    batches = draw_mini_batches(
+        jax.random.key(2), never, never.init(transitions.obs[0]), scene, settings.training
+    )
+    assert isinstance(batches, MiniBatches)
+    assert not np.any(batches.ready)
+    replayed, _ = plan(agent, state, batches.fallback)
+    fallen_back, _ = plan(agent, state, batches)
+    for a, b in zip(jax.tree.leaves(replayed), jax.tree.leaves(fallen_back), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    dyna = compose(env, agent, model, never, settings.training)
+    before = dyna.init(jax.random.key(0))
+    after, info = dyna.learn(jax.random.key(1), before, jax.tree.map(lambda x: x[0], transitions))
+    assert np.isfinite(info["loss"])
+    assert info["queue_size"] == 0
+    assert after.agent.updates == 4
+
+
+def test_without_planning_nothing_is_learned_but_everything_remembered():
+    settings = Settings(
+        search_control=HillClimbing(steps=5, queue_size=9), training=Training(planning_steps=0)
+    )
+    env, dyna = build(settings)
+    before = dyna.init(jax.random.key(0))
+    transition = jax.tree.map(lambda x: x[0], some_transitions(env, 2))
+    after, info = dyna.learn(jax.random.key(1), before, transition)
+    assert after.replay.total == 1
+    assert after.search_control.queue.total > 0
+    assert "loss" not in info
+    for a, b in zip(jax.tree.leaves(before.agent), jax.tree.leaves(after.agent), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_warm_up_only_remembers():
+    env, dyna = build(Settings(model="learned"))
+    before = dyna.init(jax.random.key(0))
+    transition = jax.tree.map(lambda x: x[0], some_transitions(env, 2))
+    after, info = dyna.observe(jax.random.key(1), before, transition)
+    assert after.replay.total == 1
+    assert after.search_control.queue.total == 0
+    assert after.search_control.statistics.moments.count == 1
+    assert after.agent.updates == 0
+    assert np.isfinite(info["model_loss"])
+
+
+def test_choose_picks_one_row_of_each_table():
+    table = jnp.arange(24.0).reshape(2, 3, 4).at[0, 0, 0].set(jnp.nan)
+    assert np.array_equal(choose(table, jnp.array([2, 1])), [table[0, 2], table[1, 1]])
+
+
+def test_no_key_is_used_twice():
+    settings = Settings(
+        environment="GridWorld",
+        model="learned",
+        search_control=HillClimbing(steps=3, queue_size=9, noisy_start=True, skip_terminal=True),
+        training=Training(planning_steps=2, batch_size=4),
+    )
+    env, dyna = build(settings)
+    transition = jax.tree.map(lambda x: x[0], some_transitions(env, 2))
+    with jax.debug_key_reuse(True):
+        state = dyna.init(jax.random.key(0))
+        after, _ = jax.jit(dyna.learn)(jax.random.key(1), state, transition)
+    assert after.agent.updates == 2
