@@ -22,7 +22,7 @@ import hcdyna
 from hcdyna import DQN, GridWorld, MountainCar, Run, Settings, Training, train
 from hcdyna.results.statistics import mean_interval
 
-DOMAINS = {
+DOMAINS: dict[str, Any] = {
     "GridWorld (authors)": GridWorld(move_noise=0.01, goal_reward=0.0),
     "MountainCar": MountainCar(),
 }

@@ -1,4 +1,4 @@
-"""A strategy that a user wrote in a file of their own: plan near the corner with the highest values."""
+"""A strategy that a user wrote in a file of their own: plan near the upper corner."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The composed time step: mini-batches, planning, and what happens when there is nothing to plan."""
+"""The composed time step: mini-batches, planning, and what if there is nothing to plan from."""
 
 import jax
 import jax.numpy as jnp
@@ -143,7 +143,7 @@ def test_warm_up_only_remembers():
     after, info = dyna.observe(jax.random.key(1), before, transition)
     assert after.replay.total == 1
     assert after.search_control.queue.total == 0
-    assert after.search_control.statistics.moments.count == 1
+    assert after.search_control.statistics.moments.seen == 1
     assert after.agent.updates == 0
     assert np.isfinite(info["model_loss"])
 

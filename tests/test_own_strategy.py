@@ -1,4 +1,4 @@
-"""A strategy from outside the package keeps the same contract and trains, with nothing registered."""
+"""A strategy from outside the package keeps the same contract and trains."""
 
 import numpy as np
 

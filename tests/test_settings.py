@@ -1,4 +1,4 @@
-"""Bad input fails when it is given, in one line that names the field, the value and what is right."""
+"""Bad input fails at once, in one line that names the field, the value and what is right."""
 
 import math
 

@@ -120,7 +120,8 @@ def compose(
             transition=transition,
         )
         search_state, search_info = search_control.update(search_key, state.search_control, scene)
-        agent_state, plan_info = state.agent, {}
+        agent_state = state.agent
+        plan_info: Info = {}
         if training.planning_steps > 0:
             batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
             agent_state, plan_info = plan(agent, state.agent, batches)
@@ -148,7 +149,7 @@ def draw_mini_batches(
     replayed = by_batch(ring.sample(replay_key, scene.replay, n * (b - m)))
     if search_control.sample is None or m == 0:
         return replayed
-    num_actions = scene.env.spec.num_actions
+    num_actions = scene.env.spec.num_actions or 0
     states = search_control.sample(state_key, search_state, scene, n * m)
 
     def simulate(key: Key, obs: Array, action: Array) -> Transition:
@@ -178,7 +179,7 @@ def draw_mini_batches(
 def plan(agent: Agent, state: Any, batches: MiniBatches | Transition) -> tuple[Any, Info]:
     """The planning updates of a time step; pure, with its random numbers in `batches` [n, …]."""
 
-    def step(state: Any, batch: MiniBatches | Transition) -> tuple[Any, Info]:
+    def step(state: Any, batch: Any) -> tuple[Any, Info]:
         if isinstance(batch, MiniBatches):
             batch = complete(agent, state, batch)
         return agent.update(state, batch)

@@ -1,10 +1,11 @@
-"""The multilayer perceptron of the paper as plain arrays, and the pair of functions any network is."""
+"""The perceptron of the paper as plain arrays, and the pair of functions that any network is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -57,7 +58,7 @@ def mlp(
     Weights are Xavier uniform and biases zero, but all parameters of the output layer are uniform
     in ±output_scale where that is given.
     """
-    shapes = list(zip(sizes[:-1], sizes[1:], strict=True))
+    shapes = list(pairwise(sizes))
     squash = ACTIVATIONS[activation]
 
     def init(key: Key) -> tuple[Layer, ...]:

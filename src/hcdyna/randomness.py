@@ -1,7 +1,7 @@
 """Cheap random choices from raw bits.
 
-One call of JAX's generator costs more in overhead than in bits on a CPU, so a time step asks for its
-bits in few calls and turns them into choices here.
+One call of JAX's generator costs more in overhead than in bits on a CPU, so a time step asks for
+its bits in few calls and turns them into choices here.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ This module knows nothing of JAX, so that settings can be read, checked and prin
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import numbers
 from dataclasses import dataclass
@@ -40,8 +39,8 @@ def number(
 
 
 def check(part: Any) -> None:
-    """Raise SettingsError for the first field whose value can't be right (use as __post_init__)."""
-    hints = _hints(type(part))
+    """Raise SettingsError for the first value that can't be right; call it from __post_init__."""
+    hints = get_type_hints(type(part))
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
         problem = _problem(value, hints[field.name], field.metadata.get("bounds", {}))
@@ -56,11 +55,6 @@ def check_hidden(part: Any) -> None:
         raise SettingsError(
             f"{type(part).__name__}.hidden = {sizes!r}: must be whole numbers above 0, as a tuple"
         )
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
 
 
 def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | None:
@@ -115,7 +109,8 @@ class Training:
     replay_size: int = number(100_000, at_least=1)
     """How many transitions the replay buffer holds."""
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -129,7 +124,8 @@ class Evaluation:
     episodes: int = number(1, at_least=1)
     """Episodes per evaluation; their mean return is reported."""
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,7 @@ def traced_numbers(settings: Settings) -> dict[str, float]:
 
 def with_numbers(settings: Settings, values: dict[str, Any]) -> Settings:
     """A copy with some numbers exchanged, unchecked: the values may be tracers or placeholders."""
-    changed = {}
+    changed: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
         part_name, field_name = path.split(".")
         changed.setdefault(part_name, {})[field_name] = value

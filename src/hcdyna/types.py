@@ -19,7 +19,7 @@ Info = dict[str, Array]
 
 
 class Transition(NamedTuple):
-    """One step of experience. `discount` is γ·(1 − terminated), so nobody downstream needs `done`."""
+    """One step of experience. `discount` is γ·(1 − terminated); nobody downstream needs `done`."""
 
     obs: Array
     action: Array
@@ -123,7 +123,7 @@ class SearchControl(NamedTuple):
     init: Callable[[Array], Any]
     """obs (for its shape and type) → state."""
     observe: Callable[[Any, Transition], Any]
-    """state, transition → state: running statistics; called on every real step, warm-up included."""
+    """state, transition → state: running statistics, on every real step, warm-up included."""
     update: Callable[[Key, Any, Scene], tuple[Any, Info]]
     """key, state, scene → prepare the states to plan from; called once a step, before planning."""
     ready: Callable[[Any], Array] | None

@@ -22,7 +22,7 @@ def seen(samples):
 def mean_and_covariance(samples):
     """Ours, in float64, so that comparing adds no rounding."""
     after = seen(jnp.asarray(samples, jnp.float32))
-    assert int(after.count) == len(samples)
+    assert int(after.seen) == len(samples)
     mean = np.asarray(after.origin, np.float64) + np.asarray(after.mean, np.float64)
     return mean, np.asarray(moments.covariance(after), np.float64)
 
@@ -233,7 +233,7 @@ def move_after(distances, beta):
     move = moments.init_move()
     for distance in distances:
         move = moments.update_move(move, jnp.float32(distance), beta)
-    assert int(move.count) == len(distances)
+    assert int(move.seen) == len(distances)
     return float(move.average)
 
 

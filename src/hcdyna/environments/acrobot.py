@@ -37,7 +37,8 @@ class Acrobot:
     time_limit: int = number(500, at_least=1)
     discount: float = number(0.99, at_least=0, at_most=1)
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
     def build(self) -> Environment:
         spec = SPEC._replace(discount=self.discount, time_limit=self.time_limit)

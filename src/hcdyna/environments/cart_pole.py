@@ -36,7 +36,8 @@ class CartPole:
     time_limit: int = number(500, at_least=1)
     discount: float = number(0.99, at_least=0, at_most=1)
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
     def build(self) -> Environment:
         spec = Spec("CartPole", -HIGH, HIGH, self.discount, self.time_limit, num_actions=2)
@@ -51,7 +52,7 @@ def reset(key: Key) -> Array:
 
 def dynamics(key: Key, obs: Array, action: Array) -> Outcome:
     """One Euler step of 0.02 s."""
-    position, velocity, angle, spin = obs
+    _, velocity, angle, spin = obs
     force = jnp.where(action == 1, FORCE, -FORCE)
     cos, sin = jnp.cos(angle), jnp.sin(angle)
     push = (force + POLE_MASS * HALF_LENGTH * spin**2 * sin) / TOTAL_MASS

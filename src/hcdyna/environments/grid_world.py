@@ -39,7 +39,8 @@ class GridWorld:
     time_limit: int = number(2_000, at_least=1)
     discount: float = number(0.99, at_least=0, at_most=1)
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
     def build(self) -> Environment:
         def displacement(key: Key, action: Array) -> Array:
@@ -61,7 +62,8 @@ class GridWorldContinuous:
     time_limit: int = number(2_000, at_least=1)
     discount: float = number(0.99, at_least=0, at_most=1)
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
     def build(self) -> Environment:
         def displacement(key: Key, action: Array) -> Array:

@@ -30,7 +30,8 @@ class MountainCar:
     time_limit: int = number(2_000, at_least=1)
     discount: float = number(0.99, at_least=0, at_most=1)
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
     def build(self) -> Environment:
         spec = Spec("MountainCar", LOW, HIGH, self.discount, self.time_limit, num_actions=3)

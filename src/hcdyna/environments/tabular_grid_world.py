@@ -30,7 +30,8 @@ class TabularGridWorld:
     time_limit: int = number(1_000, at_least=1)
     discount: float = number(1.0, at_least=0, at_most=1)
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
     def build(self) -> Environment:
         states = self.size**2

@@ -1,4 +1,4 @@
-"""A model learned online: a network that predicts the difference s′ − s, the reward, and the end."""
+"""A model learned online: a network predicts the difference s′ − s, the reward, and the end."""
 
 from __future__ import annotations
 

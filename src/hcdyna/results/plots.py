@@ -22,7 +22,7 @@ COLOURS = {"replay": "#222222", "on_policy": "#2f6fb5", "hill_climbing": "#c8342
 
 
 def learning_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """Mean return over steps with its 95% band, single seeds thin; label → steps, [seeds, steps]."""
+    """Mean return with its 95% band, single seeds thin; label → steps, returns [seeds, steps]."""
     for number, (label, (steps, returns)) in enumerate(curves.items()):
         colour = COLOURS.get(label, f"C{number}")
         mean, low, high = mean_interval(returns)
@@ -55,18 +55,26 @@ def value_surface(
 
     replay_key, queue_key, start_key = jax.random.split(jax.random.key(seed), 3)
     visited = ring.sample(replay_key, on_device(state.replay), shown).obs
-    axes.scatter(*visited.T, s=3, color="#7fb6ff", linewidths=0, label="replay states")
+    axes.scatter(
+        visited[:, 0], visited[:, 1], s=3, color="#7fb6ff", linewidths=0, label="replay states"
+    )
     queue = getattr(state.search_control, "queue", None)
     if queue is not None:
         queued = ring.sample(queue_key, on_device(queue), shown)
         axes.scatter(
-            *queued.T, s=14, color="white", marker="+", linewidths=0.6, label="search-control queue"
+            queued[:, 0],
+            queued[:, 1],
+            s=14,
+            color="white",
+            marker="+",
+            linewidths=0.6,
+            label="search-control queue",
         )
     starts = ring.sample(start_key, on_device(state.replay), climbs).obs
     for number, start in enumerate(starts):
         climbing = partial(climb, noise="none", steps=100, step_size=0.02, project=env.project)
-        path, _ = climbing(jax.random.key(0), start, value)
-        path = np.concatenate([start[None], path])
+        states, _ = climbing(jax.random.key(0), start, value)
+        path = np.concatenate([start[None], states])
         label = "climbs on V̂" if number == 0 else None
         axes.plot(*path.T, color="#ff4d3d", linewidth=2, label=label)
         axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", markersize=7)

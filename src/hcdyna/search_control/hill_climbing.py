@@ -1,4 +1,4 @@
-"""HC-Dyna: plan from the states of a hill climb on the current value estimates (the paper's own)."""
+"""HC-Dyna: plan from the states of a hill climb on the current value estimates."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class HillClimbing:
     criterion: Criterion | None = None
     """What to climb, from the scene; None: the value estimate."""
 
-    __post_init__ = check
+    def __post_init__(self) -> None:
+        check(self)
 
     def build(self, env: Environment) -> SearchControl:
         if env.spec.num_states is not None:

@@ -19,7 +19,7 @@ class Moments(NamedTuple):
     mean small, so that its increments are not rounded away.
     """
 
-    count: Array
+    seen: Array
     origin: Array
     mean: Array
     covariance: Array
@@ -34,19 +34,19 @@ def init(obs: Array) -> Moments:
 
 def update(moments: Moments, obs: Array) -> Moments:
     """Take one more state `obs` [d] into the running average, each state weighing the same."""
-    origin = jnp.where(moments.count == 0, obs, moments.origin)
-    count = moments.count + 1
-    weight = 1.0 / count.astype(jnp.float32)
+    origin = jnp.where(moments.seen == 0, obs, moments.origin)
+    seen = moments.seen + 1
+    weight = 1.0 / seen.astype(jnp.float32)
     deviation = (obs - origin) - moments.mean
     mean = moments.mean + weight * deviation
     spread = (1.0 - weight) * jnp.outer(deviation, deviation)
     covariance = moments.covariance + weight * (spread - moments.covariance)
-    return Moments(count, origin, mean, covariance)
+    return Moments(seen, origin, mean, covariance)
 
 
 def covariance(moments: Moments) -> Array:
     """Σ̂ [d, d]: the identity until two states are seen."""
-    return jnp.where(moments.count < 2, jnp.eye(moments.mean.shape[0]), moments.covariance)
+    return jnp.where(moments.seen < 2, jnp.eye(moments.mean.shape[0]), moments.covariance)
 
 
 def root(matrix: Array) -> Array:
@@ -75,7 +75,7 @@ def root(matrix: Array) -> Array:
 class MeanMove(NamedTuple):
     """ε_a: how far apart two states must be to both enter the queue, learned from real moves."""
 
-    count: Array
+    seen: Array
     average: Array
 
 
@@ -86,9 +86,9 @@ def init_move() -> MeanMove:
 
 def update_move(move: MeanMove, distance: Array, beta: float | Array | None) -> MeanMove:
     """ε_a ← (1−β)ε_a + β·distance (Algorithm 3), or the plain average of all moves if β is None."""
-    count = move.count + 1
-    weight = 1.0 / count.astype(jnp.float32) if beta is None else beta
-    return MeanMove(count, move.average + weight * (distance - move.average))
+    seen = move.seen + 1
+    weight = 1.0 / seen.astype(jnp.float32) if beta is None else beta
+    return MeanMove(seen, move.average + weight * (distance - move.average))
 
 
 def distance(a: Array, b: Array) -> Array:

@@ -68,7 +68,7 @@ def train(
         raise SettingsError(f"seeds = {seeds!r}: must be at least one number from 0 to 2³² − 1")
     table = [traced_numbers(setting) for setting in every_setting]
     numbers = {
-        path: np.repeat(np.float32([row[path] for row in table]), len(every_seed))
+        path: np.repeat(np.array([row[path] for row in table], np.float32), len(every_seed))
         for path in table[0]
     }
     seed_of_agent = np.tile(np.array(every_seed, np.uint32), len(every_setting))
@@ -104,7 +104,7 @@ def shared_program(every_setting: Sequence[Settings]) -> Settings:
 
 
 def chunks(static: Settings) -> list[tuple[int, int]]:
-    """From where to where the program runs at a time: to the end of warm-up, to every evaluation."""
+    """What the program runs at a time: to the end of warm-up, to every evaluation, to the end."""
     training, every = static.training, static.evaluation.every
     stops = {*range(every, training.steps, every), min(training.warmup, training.steps)}
     ordered = sorted((stops | {training.steps}) - {0})
@@ -112,7 +112,7 @@ def chunks(static: Settings) -> list[tuple[int, int]]:
 
 
 def spread(tree: Any, mesh: Mesh) -> Any:
-    """Put arrays [agents, …] onto the devices in equal parts, repeating the last agent to fill up."""
+    """Put arrays [agents, …] onto the devices in equal parts; the last agent fills up the rest."""
 
     def fill(x: np.ndarray) -> np.ndarray:
         return np.concatenate([x, np.repeat(x[-1:], -len(x) % mesh.size, axis=0)])
@@ -195,6 +195,6 @@ def time_step(settings: Settings, warm_up: bool, life: AgentLife) -> tuple[Agent
 
 def random_action(key: Key, spec: Spec) -> Array:
     """Uniform over the action space."""
-    if spec.action_size is None:
+    if spec.num_actions is not None:
         return below(jax.random.bits(key), spec.num_actions)
-    return jax.random.uniform(key, (spec.action_size,), minval=-1.0, maxval=1.0)
+    return jax.random.uniform(key, spec.example_action().shape, minval=-1.0, maxval=1.0)

@@ -1,0 +1,61 @@
+"""The learned model: loss by hand, and that it learns a world with an end."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna import GridWorld, LearnedModel, ring
+from hcdyna.types import Transition
+
+
+def replay_of(env, n):
+    """Real transitions from all over the box."""
+    obs_key, action_key, move_key = jax.random.split(jax.random.key(0), 3)
+    obs = jax.random.uniform(obs_key, (n, 2))
+    action = jax.random.randint(action_key, (n,), 0, 4)
+    outcome = jax.vmap(env.dynamics)(jax.random.split(move_key, n), obs, action)
+    discount = 0.99 * (1.0 - outcome.terminated)
+    rows = Transition(obs, action, outcome.reward, discount, outcome.next_obs)
+    empty = ring.init(jax.tree.map(lambda x: x[0], rows), n)
+    return rows, ring.extend(empty, rows, jnp.ones(n, bool))
+
+
+def test_it_learns_moves_rewards_and_the_end():
+    env = GridWorld(wall=False, goal_reward=1.0).build()
+    model = LearnedModel(learning_rate=3e-3).build(env)
+    rows, replay = replay_of(env, 3_000)
+
+    def step(state, key):
+        state, info = model.update(key, state, replay)
+        return state, info["model_loss"]
+
+    start = model.init(jax.random.key(1))
+    state, losses = jax.lax.scan(step, start, jax.random.split(jax.random.key(2), 4_000))
+    assert np.mean(losses[-100:]) < 0.2 * np.mean(losses[:20])
+    predict = jax.jit(jax.vmap(model.predict, (None, None, 0, 0)))
+    outcome = predict(jax.random.key(0), state, rows.obs, rows.action)
+    error = np.abs(outcome.next_obs - rows.next_obs).mean()
+    still = np.abs(rows.obs - rows.next_obs).mean()
+    assert error < 0.3 * still, "better than predicting that nothing moves"
+    ended = np.asarray(rows.discount == 0)
+    assert ended.sum() > 3
+    assert np.mean(np.asarray(outcome.terminated) == ended) > 0.995
+    assert np.mean(np.asarray(outcome.terminated)[ended]) > 0.5
+    assert np.all((outcome.next_obs >= 0) & (outcome.next_obs <= 1)), "predictions pass through Π"
+
+
+def test_its_loss_by_hand():
+    env = GridWorld().build()
+    model = LearnedModel(hidden=(4,), batch_size=3).build(env)
+    rows, replay = replay_of(env, 1)
+    state = model.init(jax.random.key(1))
+    _, info = model.update(jax.random.key(2), state, replay)
+    hidden, output = state.params
+    h = np.maximum(rows.obs[0] @ hidden.weights + hidden.bias, 0)
+    out = (h @ output.weights + output.bias).reshape(4, 4)[rows.action[0]]
+    moved = np.mean((out[:2] - (rows.next_obs[0] - rows.obs[0])) ** 2)
+    ended = float(rows.discount[0] == 0)
+    p = 1 / (1 + np.exp(-out[3]))
+    entropy = -(ended * np.log(p) + (1 - ended) * np.log(1 - p))
+    expected = moved + (out[2] - rows.reward[0]) ** 2 + entropy
+    np.testing.assert_allclose(info["model_loss"], expected, rtol=1e-4)

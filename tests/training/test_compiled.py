@@ -1,0 +1,160 @@
+"""Compiled training: determinism, independence of company, one compilation, time limits."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+
+from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, train
+from hcdyna.settings import traced_numbers
+from hcdyna.training import compiled
+from hcdyna.training.compiled import chunks, compile_programs, shared_program, spread
+from probes import Probe
+
+SMALL = Settings(
+    environment="GridWorld",
+    agent=DQN(learning_rate=1e-3),
+    model="learned",
+    search_control=HillClimbing(steps=20, queue_size=500),
+    training=Training(steps=260, warmup=60, planning_steps=3, replay_size=200),
+    evaluation=Evaluation(every=100),
+)
+
+
+@pytest.fixture(scope="module")
+def company():
+    """Seeds 5 … 9 trained together."""
+    return train(SMALL, seeds=[5, 6, 7, 8, 9])
+
+
+def leaves(run, seed, setting=0):
+    return [np.asarray(x) for x in jax.tree.leaves(run.state(seed, setting))]
+
+
+def assert_same_bits(a, b):
+    for x, y in zip(a, b, strict=True):
+        assert np.array_equal(x, y)
+
+
+def test_shapes_and_diagnostics(company):
+    assert list(company.steps) == [100, 200, 260]
+    assert company.returns.shape == company.lengths.shape == (1, 5, 3, 1)
+    last = company.info[-1]
+    assert set(last) >= {"loss", "mean_q", "accepted", "epsilon_a", "queue_size", "model_loss"}
+    assert all(np.all(np.isfinite(x)) for x in last.values())
+    assert np.all(last["queue_size"] > 0)
+    assert np.all(company.lengths <= 2_000)
+    assert np.array_equal(company.returns, -company.lengths), "GridWorld costs 1 a step"
+
+
+def test_one_seed_repeats_bit_for_bit_and_two_seeds_differ(company):
+    again = train(SMALL, seeds=[5, 6, 7, 8, 9])
+    for seed in (5, 9):
+        assert_same_bits(leaves(company, seed), leaves(again, seed))
+    assert np.array_equal(company.returns, again.returns)
+    first, second = company.state(5).agent.params[0], company.state(6).agent.params[0]
+    assert not np.array_equal(first.weights, second.weights)
+
+
+def test_results_do_not_depend_on_the_company(company):
+    """Two agents on one device, five on two: the same bits for the same seed."""
+    two = train(SMALL, seeds=[9, 7])
+    for seed in (7, 9):
+        assert_same_bits(leaves(company, seed), leaves(two, seed))
+    assert np.array_equal(company.returns[0, 4], two.returns[0, 0])
+
+
+def test_results_do_not_depend_on_the_number_of_devices():
+    if len(jax.devices()) < 2:
+        pytest.skip("needs two devices, and this machine offers one core")
+    ends = []
+    for number in (1, 2):
+        mesh = Mesh(np.array(jax.devices()[:number]), ("agents",))
+        programs = compile_programs(shared_program([SMALL]), mesh)
+        seeds = np.arange(4, dtype=np.uint32)
+        numbers = {k: np.full(4, v, np.float32) for k, v in traced_numbers(SMALL).items()}
+        numbers, seeds = spread((numbers, seeds), mesh)
+        life = programs.init(seeds, numbers)
+        life, _ = programs.warm_up(life, numbers, 60)
+        life, _ = programs.learn(life, numbers, 80)
+        life = life._replace(key=jax.random.key_data(life.key))
+        ends.append([np.asarray(x) for x in jax.tree.leaves(life)])
+    assert_same_bits(*ends)
+
+
+def test_settings_that_differ_in_numbers_share_a_program(company):
+    faster = dataclasses.replace(SMALL, agent=DQN(learning_rate=1e-2))
+    run = train([SMALL, faster], seeds=[6, 8])
+    assert_same_bits(leaves(run, 8, setting=0), leaves(company, 8))
+    slow, fast = (run.state(8, setting).agent.params[1].weights for setting in (0, 1))
+    assert not np.array_equal(slow, fast)
+
+
+def test_nothing_compiles_twice():
+    """Not for weak types, and not for another seed, number, chunk length or run."""
+    train(SMALL, seeds=[0, 1])
+    other = dataclasses.replace(
+        SMALL,
+        agent=DQN(learning_rate=5e-4),
+        search_control=HillClimbing(steps=20, queue_size=500, eta=0.3),
+    )
+    compilations = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, duration, **kwargs: compilations.append(event)
+    )
+    train(other, seeds=[17, 23])
+    backend = [event for event in compilations if "backend_compile" in event]
+    assert not backend, f"{len(backend)} compilations for other seeds and numbers"
+    programs = [entry for entry in compilations if "jaxpr_trace" in entry]
+    assert len(programs) < 5, "the programs were traced again"
+
+
+def test_evaluation_does_not_touch_learning(company):
+    often = dataclasses.replace(SMALL, evaluation=Evaluation(every=65, episodes=3, epsilon=0.5))
+    run = train(often, seeds=[5, 6])
+    assert run.returns.shape == (1, 2, 4, 3)
+    assert_same_bits(leaves(run, 6), leaves(company, 6))
+
+
+@pytest.mark.parametrize(
+    ("steps", "warmup", "every", "expected"),
+    [
+        (10, 4, 5, [(0, 4), (4, 5), (5, 10)]),
+        (10, 0, 4, [(0, 4), (4, 8), (8, 10)]),
+        (3, 9, 5, [(0, 3)]),
+        (10, 5, 5, [(0, 5), (5, 10)]),
+    ],
+)
+def test_chunks(steps, warmup, every, expected):
+    training = Training(steps=steps, warmup=warmup)
+    settings = Settings(training=training, evaluation=Evaluation(every=every))
+    assert chunks(settings) == expected
+
+
+def test_time_limit_resets_the_episode_and_is_no_termination():
+    settings = Settings(
+        environment=Probe(terminates=False, time_limit=3),
+        search_control="replay",
+        training=Training(steps=8, warmup=8, replay_size=50),
+    )
+    run = train(settings, seeds=2)
+    replay = run.state(0).replay
+    np.testing.assert_allclose(replay.data.discount[:8], 0.5)
+    assert np.all(run.lengths == 3)
+    assert np.all(run.returns == 3)
+    assert np.all(np.asarray(run.life.episode_step)[:2] == 8 % 3)
+
+
+def test_random_actions_cover_both_kinds_of_action_space():
+    keys = jax.random.split(jax.random.key(0), 2_000)
+    discrete = Probe(terminates=True).build().spec
+    actions = jax.vmap(lambda key: compiled.random_action(key, discrete))(keys)
+    assert abs(float(jnp.mean(actions)) - 0.5) < 0.05
+    continuous = discrete._replace(num_actions=None, action_size=2)
+    actions = jax.vmap(lambda key: compiled.random_action(key, continuous))(keys)
+    assert actions.shape == (2_000, 2)
+    assert float(jnp.min(actions)) < -0.99
+    assert float(jnp.max(actions)) > 0.99

@@ -1,0 +1,25 @@
+"""Agents learn: the composed algorithms reach near-optimal returns on a world without a wall."""
+
+import numpy as np
+import pytest
+
+from hcdyna import DQN, Evaluation, GridWorld, HillClimbing, Settings, Training, train
+
+SHORTEST = -(2 * 18)
+"""From the start to the goal corner: at least 18 moves each way."""
+
+
+@pytest.mark.parametrize("model", ["true", "learned"])
+def test_hc_dyna_finds_the_goal(model):
+    settings = Settings(
+        environment=GridWorld(wall=False, time_limit=300),
+        agent=DQN(learning_rate=1e-3, target_period=200),
+        model=model,
+        search_control=HillClimbing(steps=30, queue_size=20_000),
+        training=Training(steps=4_000, warmup=1_500, planning_steps=4, replay_size=4_000),
+        evaluation=Evaluation(every=1_000, episodes=5),
+    )
+    run = train(settings, seeds=4)
+    final = np.median(run.curves()[:, -1])
+    assert final > SHORTEST - 12, f"median return {final}"
+    assert np.median(run.curves()[:, 0]) < SHORTEST - 60, "it must have had something to learn"
