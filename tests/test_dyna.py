@@ -52,7 +52,7 @@ def test_share_of_simulated_rows(rho, simulated):
         return
     assert batches.explore.shape == (4, simulated)
     assert batches.replayed.reward.shape == (4, 8 - simulated)
-    assert np.all(batches.simulated.obs == 0.5)
+    assert np.all(batches.states == 0.5)
 
 
 def test_simulated_rows_are_the_models_answer_for_every_action():
@@ -61,12 +61,9 @@ def test_simulated_rows_are_the_models_answer_for_every_action():
     scene = scene_of(env, agent, state, some_transitions(env, 20))
     strategy = fixed_states(env)
     search, _ = strategy.update(jax.random.key(1), strategy.init(scene.transition.obs), scene)
-    rows = draw_mini_batches(
-        jax.random.key(2), strategy, search, scene, settings.training
-    ).simulated
+    rows = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
     expected = np.array([[0.5, 0.5], [0.5, 0.45], [0.45, 0.5], [0.55, 0.5]])  # the wall is above
-    np.testing.assert_allclose(rows.next_obs[0, 0], expected, atol=1e-6)
-    assert np.array_equal(rows.action[0, 0], [0, 1, 2, 3])
+    np.testing.assert_allclose(rows.next_states[0, 0], expected, atol=1e-6)
     assert np.all(rows.reward == -1)
     np.testing.assert_allclose(rows.discount, 0.99, atol=1e-6)
 
@@ -88,9 +85,11 @@ def test_planning_is_n_updates_with_the_epsilon_greedy_action_of_the_current_q()
         batch = jax.tree.map(lambda x, i=i: x[i], batches)
         rows = []
         for j in range(4):
-            greedy = agent.greedy(by_hand, batch.simulated.obs[j, 0])
+            greedy = agent.greedy(by_hand, batch.states[j])
             action = batch.random_action[j] if batch.explore[j] else greedy
-            rows.append(jax.tree.map(lambda x, j=j, a=action: x[j, a], batch.simulated))
+            reward, discount = batch.reward[j, action], batch.discount[j, action]
+            next_obs = batch.next_states[j, action]
+            rows.append(Transition(batch.states[j], action, reward, discount, next_obs))
         rows = jax.tree.map(lambda *x: jnp.stack(x), *rows)
         whole = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, batch.replayed)
         by_hand, _ = agent.update(by_hand, whole)

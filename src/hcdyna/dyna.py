@@ -51,8 +51,14 @@ class MiniBatches(NamedTuple):
 
     replayed: Transition
     """[n, b − m, …]"""
-    simulated: Transition
-    """[n, m, actions, …]"""
+    states: Array
+    """[n, m, d] from search-control"""
+    reward: Array
+    """[n, m, actions] of each action there …"""
+    discount: Array
+    """[n, m, actions] … γ·(1 − terminated) …"""
+    next_states: Array
+    """[n, m, actions, d] … and where it leads"""
     explore: Array
     """[n, m] whether the ε-greedy action is a random one …"""
     random_action: Array
@@ -152,13 +158,8 @@ def draw_mini_batches(
     num_actions = scene.env.spec.num_actions or 0
     states = search_control.sample(state_key, search_state, scene, n * m)
 
-    def simulate(key: Key, obs: Array, action: Array) -> Transition:
-        outcome = scene.predict(key, obs, action)
-        discount = scene.env.spec.discount * (1.0 - outcome.terminated)
-        return Transition(obs, action, outcome.reward, discount, outcome.next_obs)
-
-    every_action = jax.vmap(simulate, (None, None, 0))
-    simulated = jax.vmap(every_action, (0, 0, None))(
+    every_action = jax.vmap(scene.predict, (None, None, 0))
+    outcome = jax.vmap(every_action, (0, 0, None))(
         jax.random.split(model_key, n * m), states, jnp.arange(num_actions)
     )
     explore, random_action = jax.random.bits(action_key, (2, n, m))
@@ -168,7 +169,10 @@ def draw_mini_batches(
         fallback = by_batch(ring.sample(fallback_key, scene.replay, n * m))
     return MiniBatches(
         replayed=replayed,
-        simulated=by_batch(simulated),
+        states=by_batch(states),
+        reward=by_batch(outcome.reward),
+        discount=by_batch(scene.env.spec.discount * (1.0 - outcome.terminated)),
+        next_states=by_batch(outcome.next_obs),
         explore=chance(explore, training.epsilon),
         random_action=below(random_action, num_actions),
         ready=ready,
@@ -190,12 +194,18 @@ def plan(agent: Agent, state: Any, batches: MiniBatches | Transition) -> tuple[A
 
 def complete(agent: Agent, state: Any, batch: MiniBatches) -> Transition:
     """One mini-batch [b, …]: ε-greedy simulated rows first, then replayed ones."""
-    greedy = jax.vmap(agent.greedy, (None, 0))(state, batch.simulated.obs[:, 0])
+    greedy = jax.vmap(agent.greedy, (None, 0))(state, batch.states)
     action = jnp.where(batch.explore, batch.random_action, greedy)
-    chosen = jax.tree.map(lambda x: choose(x, action), batch.simulated)
+    simulated = Transition(
+        obs=batch.states,
+        action=action,
+        reward=choose(batch.reward, action),
+        discount=choose(batch.discount, action),
+        next_obs=choose(batch.next_states, action),
+    )
     if batch.ready is not None:
-        chosen = jax.tree.map(partial(jnp.where, batch.ready), chosen, batch.fallback)
-    return jax.tree.map(lambda *rows: jnp.concatenate(rows), chosen, batch.replayed)
+        simulated = jax.tree.map(partial(jnp.where, batch.ready), simulated, batch.fallback)
+    return jax.tree.map(lambda *rows: jnp.concatenate(rows), simulated, batch.replayed)
 
 
 def choose(table: Array, action: Array) -> Array:
