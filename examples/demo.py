@@ -54,10 +54,10 @@ def train_all(demo: Demo, console: Console) -> dict[str, Run]:
     environment = GridWorld(move_noise=0.01, goal_reward=0.0)
     bar = Progress(
         TextColumn("{task.description:<14}"),
-        BarColumn(bar_width=30),
+        BarColumn(bar_width=20),
         TextColumn("{task.completed:>6.0f} steps"),
         TextColumn("{task.fields[speed]:>14}"),
-        TextColumn("{task.fields[outcome]:>24}"),
+        TextColumn("{task.fields[outcome]:>23}"),
         TimeRemainingColumn(),
         console=console,
     )
@@ -106,7 +106,8 @@ def outcome_table(runs: dict[str, Run]) -> Table:
 def draw(runs: dict[str, Run], out: Path) -> None:
     """The learning curves, and what the middling HC-Dyna agent sees."""
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    plots.learning_curves(axes, {name: (run.steps, run.curves()) for name, run in runs.items()})
+    curves = {STRATEGIES[name]: (run.steps, run.curves()) for name, run in runs.items()}
+    plots.learning_curves(axes, curves)
     axes.set_title("GridWorld, 10 planning updates a step")
     figure.savefig(out / "curves.png", dpi=150)
 
@@ -116,7 +117,7 @@ def draw(runs: dict[str, Run], out: Path) -> None:
     figure, axes = plt.subplots(figsize=(7, 6), layout="constrained")
     plots.value_surface(axes, run.settings[0], run.state(middling))
     axes.set_title(f"HC-Dyna after {run.steps[-1]:,} steps (seed {middling})")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, facecolor="#21918c", labelcolor="white")
     figure.savefig(out / "surface.png", dpi=150)
 
 

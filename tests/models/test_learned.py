@@ -36,7 +36,7 @@ def test_it_learns_moves_rewards_and_the_end():
     outcome = predict(jax.random.key(0), state, rows.obs, rows.action)
     error = np.abs(outcome.next_obs - rows.next_obs).mean()
     still = np.abs(rows.obs - rows.next_obs).mean()
-    assert error < 0.3 * still, "better than predicting that nothing moves"
+    assert error < 0.5 * still, "better than predicting that nothing moves"
     ended = np.asarray(rows.discount == 0)
     assert ended.sum() > 3
     assert np.mean(np.asarray(outcome.terminated) == ended) > 0.995

@@ -39,10 +39,10 @@ def test_pictures_show_curves_wall_replay_queue_and_climbs():
     )
     run = train(settings, seeds=2)
     _, axes = plt.subplots()
-    plots.learning_curves(axes, {"hill_climbing": (run.steps, run.curves())})
+    plots.learning_curves(axes, {"HC-Dyna": (run.steps, run.curves())})
     assert len(axes.lines) == 2 + 1, "two seeds and their mean"
     _, axes = plt.subplots()
-    plots.value_surface(axes, settings, run.state(1), climbs=3, shown=50)
+    plots.value_surface(axes, settings, run.state(1), shown=50)
     labels = axes.get_legend_handles_labels()[1]
     assert labels == ["replay states", "search-control queue", "climbs on V̂"]
     assert [len(dots.get_offsets()) for dots in axes.collections[1:3]] == [50, 50]

@@ -17,8 +17,11 @@ from hcdyna.results.statistics import mean_interval
 from hcdyna.search_control.climbing import climb
 from hcdyna.settings import Settings
 
-COLOURS = {"replay": "#222222", "on_policy": "#2f6fb5", "hill_climbing": "#c8342c"}
-"""The paper's colours: DQN black, OnPolicy-Dyna blue, HC-Dyna red."""
+COLOURS = {"DQN": "#222222", "OnPolicy-Dyna": "#2f6fb5", "HC-Dyna": "#c8342c"}
+"""The paper's own."""
+
+STARTS = np.array([[0.1, 0.1], [0.9, 0.9], [0.1, 0.9], [0.9, 0.1], [0.3, 0.4]], np.float32)
+"""Where the climbs of the paper's Figure 1 start, as fractions of the box."""
 
 
 def learning_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:
@@ -36,12 +39,12 @@ def learning_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarra
 
 
 def value_surface(
-    axes: Axes, settings: Settings, state: Any, climbs: int = 4, shown: int = 1_500, seed: int = 0
+    axes: Axes, settings: Settings, state: Any, shown: int = 1_500, seed: int = 0
 ) -> None:
     """The value estimate of one agent over its box, with the states that it learns from.
 
-    Blue dots are replay states, white crosses search-control states, and red lines are climbs from
-    replay states without noise, to show where the surface leads.
+    Blue dots are replay states, white crosses search-control states, and red lines are climbs
+    without noise, to show where the surface leads.
     """
     env = settings.environment.build()
     agent = settings.agent.build(env.spec)
@@ -53,7 +56,7 @@ def value_surface(
     picture = axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
     axes.figure.colorbar(picture, ax=axes, label="V̂(s) = max Q(s, a)")
 
-    replay_key, queue_key, start_key = jax.random.split(jax.random.key(seed), 3)
+    replay_key, queue_key = jax.random.split(jax.random.key(seed))
     visited = ring.sample(replay_key, on_device(state.replay), shown).obs
     axes.scatter(
         visited[:, 0], visited[:, 1], s=3, color="#7fb6ff", linewidths=0, label="replay states"
@@ -70,14 +73,13 @@ def value_surface(
             linewidths=0.6,
             label="search-control queue",
         )
-    starts = ring.sample(start_key, on_device(state.replay), climbs).obs
-    for number, start in enumerate(starts):
+    for number, start in enumerate(jnp.asarray(low + (high - low) * STARTS)):
         climbing = partial(climb, noise="none", steps=100, step_size=0.02, project=env.project)
         states, _ = climbing(jax.random.key(0), start, value)
         path = np.concatenate([start[None], states])
         label = "climbs on V̂" if number == 0 else None
-        axes.plot(*path.T, color="#ff4d3d", linewidth=2, label=label)
-        axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", markersize=7)
+        axes.plot(*path.T, color="#ff4d3d", linewidth=1.6, label=label, zorder=4)
+        axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", markersize=7, zorder=4)
     if isinstance(settings.environment, grid_world.GridWorld | grid_world.GridWorldContinuous):
         draw_grid_world(axes, settings.environment.wall)
     axes.set_xlim(low[0], high[0])
@@ -89,12 +91,14 @@ def draw_grid_world(axes: Axes, wall: bool) -> None:
     left, right = grid_world.WALL
     if wall:
         for bottom, top in ((0.0, grid_world.HOLE[0]), (grid_world.HOLE[1], 1.0)):
-            axes.fill_between([left, right], bottom, top, color="#3a3a3a", zorder=3)
+            axes.fill_between(
+                [left, right], bottom, top, color="#3a3a3a", alpha=0.85, linewidth=0, zorder=3
+            )
     goal, start = grid_world.GOAL, grid_world.START
     axes.fill_between([goal, 1], goal, 1, color="#ffd24a", zorder=3)
     axes.fill_between([0, start], 0, start, color="#8ee08e", zorder=3)
-    axes.annotate("goal", (goal - 0.01, goal + 0.02), ha="right", color="white", weight="bold")
-    axes.annotate("start", (start + 0.02, 0.015), color="white", weight="bold", zorder=4)
+    axes.annotate("goal", (0.975, 0.965), ha="center", color="black", size="small", zorder=5)
+    axes.annotate("start", (0.025, 0.018), ha="center", color="black", size="small", zorder=5)
     axes.set_aspect("equal")
 
 

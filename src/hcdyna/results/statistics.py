@@ -28,7 +28,7 @@ def mean_interval(
     mean = per_seed.mean(axis=0)
     if len(per_seed) == 1:
         return Interval(mean, np.full_like(mean, -np.inf), np.full_like(mean, np.inf))
-    low, high = mean.copy(), mean.copy()
+    low, high = np.array(mean), np.array(mean)
     varies = np.ptp(per_seed, axis=0) > 0
     if np.any(varies):
         sample = per_seed[:, varies] if per_seed.ndim > 1 else per_seed

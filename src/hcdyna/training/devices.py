@@ -15,14 +15,9 @@ way: on a CPU, agents are spread over one single-threaded device per core instea
 
 
 def mesh_for(agents: int) -> Mesh:
-    """All devices in one row, or as many of them as can have at least two agents each.
-
-    XLA drops an axis of length one and then rounds some sums differently, so an agent that has a
-    device to itself ends with other last digits than one in company. With two or more on every
-    device, results depend neither on the number of agents nor on the number of devices.
-    """
+    """All devices in one row, or as many of them as there are agents."""
     offer_every_core()
-    return Mesh(np.array(jax.devices()[: max(1, agents // 2)]), ("agents",))
+    return Mesh(np.array(jax.devices()[:agents]), ("agents",))
 
 
 def offer_every_core() -> None:
