@@ -82,3 +82,9 @@ def test_only_numbers_that_decide_no_shape_are_traced():
 def test_exchanging_numbers_leaves_the_rest():
     changed = with_numbers(Settings(), {"agent.learning_rate": 0.5, "training.epsilon": 0.2})
     assert changed == Settings(agent=DQN(learning_rate=0.5), training=Training(epsilon=0.2))
+
+
+def test_a_whole_number_in_a_real_field_is_traced_all_the_same():
+    settings = Settings(search_control=HillClimbing(eta=0), agent=DQN(learning_rate=1))
+    assert traced_numbers(settings)["search_control.eta"] == 0.0
+    assert isinstance(settings.agent.learning_rate, float)

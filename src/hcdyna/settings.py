@@ -46,6 +46,8 @@ def check(part: Any) -> None:
         problem = _problem(value, hints[field.name], field.metadata.get("bounds", {}))
         if problem:
             raise SettingsError(f"{type(part).__name__}.{field.name} = {value!r}: {problem}")
+        if hints[field.name] is float:  # `eta=0` is traced like `eta=0.0`.
+            object.__setattr__(part, field.name, float(value))
 
 
 def check_hidden(part: Any) -> None:
