@@ -1,29 +1,17 @@
-"""Agents learn: the composed algorithms reach near-optimal returns on a world without a wall."""
+"""HC-Dyna learns: near-optimal returns on a world without a wall, within a few thousand steps."""
 
 import numpy as np
-import pytest
 
-from hcdyna import (
-    DQN,
-    Evaluation,
-    GridWorld,
-    HillClimbing,
-    LearnedModel,
-    Settings,
-    Training,
-    train,
-)
+from hcdyna import DQN, Evaluation, GridWorld, HillClimbing, Settings, Training, train
 
 SHORTEST = -(2 * 18)
 """From the start to the goal corner: at least 18 moves each way."""
 
 
-@pytest.mark.parametrize("model", ["true", "learned"])
-def test_hc_dyna_finds_the_goal(model):
+def test_hc_dyna_finds_the_goal():
     settings = Settings(
         environment=GridWorld(wall=False, time_limit=300),
         agent=DQN(learning_rate=1e-3, target_period=200),
-        model="true" if model == "true" else LearnedModel(learning_rate=3e-3),
         search_control=HillClimbing(steps=30, queue_size=20_000),
         training=Training(steps=4_000, warmup=1_500, planning_steps=4, replay_size=4_000),
         evaluation=Evaluation(every=1_000, episodes=5),
