@@ -54,10 +54,10 @@ def train_all(demo: Demo, console: Console) -> dict[str, Run]:
     environment = GridWorld(move_noise=0.01, goal_reward=0.0)
     bar = Progress(
         TextColumn("{task.description:<14}"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=10),
         TextColumn("{task.completed:>6.0f} steps"),
-        TextColumn("{task.fields[speed]:>14}"),
-        TextColumn("{task.fields[outcome]:>23}"),
+        TextColumn("{task.fields[speed]:>13}"),
+        TextColumn("{task.fields[outcome]:>18}"),
         TimeRemainingColumn(),
         console=console,
     )
@@ -73,7 +73,7 @@ def train_all(demo: Demo, console: Console) -> dict[str, Run]:
                     task,
                     completed=progress.steps[-1],
                     speed=f"{speed:,.0f} steps/s",
-                    outcome=f"return {returns.mean():8.1f} ± {returns.std():.0f}",
+                    outcome=f"return {returns.mean():.0f} ± {returns.std():.0f}",
                 )
 
             settings = Settings(
