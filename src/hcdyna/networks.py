@@ -98,7 +98,7 @@ def affine(layer: Layer, x: Array) -> Array:
 def affine_batch(layer: Layer, x: Array) -> Array:
     """x [b, in] → [b, out], with a gradient that XLA compiles well for the CPU.
 
-    Left to itself, autodiff makes an update a third slower.
+    Left to itself, autodiff chooses products that XLA runs slowly there.
     """
     return affine(layer, x)
 
