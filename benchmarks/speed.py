@@ -8,11 +8,9 @@ counts. Peers are a plain PyTorch loop of HC-Dyna and Stable-Baselines3's DQN (b
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 import tyro
 from rich.console import Console
@@ -20,11 +18,7 @@ from rich.table import Table
 
 import peers
 from hcdyna import DQN, Settings, Training
-from hcdyna.settings import traced_numbers
-from hcdyna.training import compiled
-from hcdyna.training.devices import mesh_for
-
-WARMUP = 5_000
+from ours import WARMUP, Ours
 
 
 @dataclass(frozen=True)
@@ -68,48 +62,13 @@ PEERS: dict[str, Callable[[], float]] = {
 }
 
 
-class Ours:
-    """A compiled program that has warmed up, ready to be timed."""
-
-    def __init__(self, case: Case) -> None:
-        self.agents = case.agents
-        mesh = mesh_for(case.agents)
-        self.programs = compiled.compile_programs(compiled.shared_program([case.settings]), mesh)
-        numbers = {
-            path: np.full(case.agents, value, np.float32)
-            for path, value in traced_numbers(case.settings).items()
-        }
-        seeds = np.arange(case.agents, dtype=np.uint32)
-        self.numbers, seeds = compiled.spread((numbers, seeds), mesh)
-        self.life = self.programs.init(seeds, self.numbers)
-        self.life, _ = self.programs.warm_up(self.life, self.numbers, WARMUP)
-        start = time.perf_counter()
-        self.advance(50)
-        self.compile_seconds = time.perf_counter() - start
-        self.rate = self.measure(steps=100)
-
-    def advance(self, steps: int) -> None:
-        self.life, _ = self.programs.learn(self.life, self.numbers, steps)
-        jax.block_until_ready(self.life)
-
-    def measure(self, steps: int) -> float:
-        """Environment steps per second, of all agents together."""
-        start = time.perf_counter()
-        self.advance(steps)
-        return steps * self.agents / (time.perf_counter() - start)
-
-    def measure_for(self, seconds: float) -> float:
-        self.rate = self.measure(max(20, int(seconds * self.rate / self.agents)))
-        return self.rate
-
-
 def main(options: Options) -> None:
     console = Console(width=100)
     table = Table(title="Environment steps per second (medians), and ours over theirs")
     for heading in ("ours", "compiles in", "steps/s", "peer", "steps/s", "ratio [range]", "bar"):
         table.add_column(heading, justify="left" if heading in ("ours", "peer") else "right")
     for case in CASES:
-        ours = Ours(case)
+        ours = Ours(case.settings, case.agents)
         rates, theirs = [], []
         for _ in range(options.rounds):
             rates.append(ours.measure_for(options.seconds))

@@ -6,27 +6,61 @@
 (1, 2, 1, 1)
 """
 
-from hcdyna.agents.dqn import DQN
-from hcdyna.environments.acrobot import Acrobot
-from hcdyna.environments.cart_pole import CartPole
-from hcdyna.environments.grid_world import GridWorld, GridWorldContinuous
-from hcdyna.environments.mountain_car import MountainCar
-from hcdyna.environments.tabular_grid_world import TabularGridWorld
-from hcdyna.errors import SettingsError
-from hcdyna.models.learned import LearnedModel
-from hcdyna.models.true import TrueModel
-from hcdyna.networks import Network
-from hcdyna.search_control.base import drawn, queued, with_value
-from hcdyna.search_control.climbing import climb
-from hcdyna.search_control.hill_climbing import HillClimbing
-from hcdyna.search_control.on_policy import OnPolicy
-from hcdyna.search_control.replay import Replay
-from hcdyna.search_control.uniform import Uniform
-from hcdyna.settings import Evaluation, Settings, Training
-from hcdyna.training.compiled import train
-from hcdyna.training.run import Run
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from hcdyna.rounding import round_every_operation
+
+if TYPE_CHECKING:
+    from hcdyna.agents.dqn import DQN
+    from hcdyna.environments.acrobot import Acrobot
+    from hcdyna.environments.cart_pole import CartPole
+    from hcdyna.environments.grid_world import GridWorld, GridWorldContinuous
+    from hcdyna.environments.mountain_car import MountainCar
+    from hcdyna.environments.tabular_grid_world import TabularGridWorld
+    from hcdyna.errors import SettingsError
+    from hcdyna.models.learned import LearnedModel
+    from hcdyna.models.true import TrueModel
+    from hcdyna.networks import Network
+    from hcdyna.search_control.base import drawn, queued, with_value
+    from hcdyna.search_control.climbing import climb
+    from hcdyna.search_control.hill_climbing import HillClimbing
+    from hcdyna.search_control.on_policy import OnPolicy
+    from hcdyna.search_control.replay import Replay
+    from hcdyna.search_control.uniform import Uniform
+    from hcdyna.settings import Evaluation, Settings, Training
+    from hcdyna.training.compiled import train
+    from hcdyna.training.run import Run
 
 __version__ = "0.1.0"
+
+HOME_OF = {
+    "Acrobot": "hcdyna.environments.acrobot",
+    "CartPole": "hcdyna.environments.cart_pole",
+    "DQN": "hcdyna.agents.dqn",
+    "Evaluation": "hcdyna.settings",
+    "GridWorld": "hcdyna.environments.grid_world",
+    "GridWorldContinuous": "hcdyna.environments.grid_world",
+    "HillClimbing": "hcdyna.search_control.hill_climbing",
+    "LearnedModel": "hcdyna.models.learned",
+    "MountainCar": "hcdyna.environments.mountain_car",
+    "Network": "hcdyna.networks",
+    "OnPolicy": "hcdyna.search_control.on_policy",
+    "Replay": "hcdyna.search_control.replay",
+    "Run": "hcdyna.training.run",
+    "Settings": "hcdyna.settings",
+    "SettingsError": "hcdyna.errors",
+    "TabularGridWorld": "hcdyna.environments.tabular_grid_world",
+    "Training": "hcdyna.settings",
+    "TrueModel": "hcdyna.models.true",
+    "Uniform": "hcdyna.search_control.uniform",
+    "climb": "hcdyna.search_control.climbing",
+    "drawn": "hcdyna.search_control.base",
+    "queued": "hcdyna.search_control.base",
+    "train": "hcdyna.training.compiled",
+    "with_value": "hcdyna.search_control.base",
+}
+"""Where each public name lives: JAX is imported with the first one that needs it."""
 
 __all__ = [
     "DQN",
@@ -54,3 +88,15 @@ __all__ = [
     "train",
     "with_value",
 ]
+
+round_every_operation()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOME_OF:
+        raise AttributeError(f"module 'hcdyna' has no attribute {name!r}")
+    return getattr(importlib.import_module(HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *HOME_OF])

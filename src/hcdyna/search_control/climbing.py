@@ -12,6 +12,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from hcdyna.networks import sum_rows
 from hcdyna.search_control.moments import distance, root
 from hcdyna.types import Array, Key
 
@@ -87,7 +88,7 @@ def draw_noise(
     # A sum spelt out instead of a product of matrices, and kept apart from the drawing: else its
     # last bits would depend on how many agents share the program.
     standard = jax.lax.optimization_barrier(standard)
-    return jnp.sum(standard[:, None, :] * (jnp.sqrt(eta) * root(covariance)), axis=-1)
+    return sum_rows(standard.T[:, :, None] * (jnp.sqrt(eta) * root(covariance)).T[:, None, :])
 
 
 def climb_along(

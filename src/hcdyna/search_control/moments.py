@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from hcdyna.networks import sum_rows
 from hcdyna.types import Array
 
 
@@ -62,11 +63,11 @@ def root(matrix: Array) -> Array:
     variance = jnp.diag(matrix)
 
     def column(j: int, lower: Array) -> Array:
-        rest = matrix[:, j] - lower @ lower[j]
+        rest = matrix[:, j] - sum_rows((lower * lower[j]).T)
         pivot = rest[j]
         safe = pivot > 1e-6 * variance[j]
         entries = jnp.where(jnp.arange(d) >= j, rest, 0.0) / jnp.sqrt(jnp.where(safe, pivot, 1.0))
-        left = jnp.sqrt(jnp.maximum(variance - jnp.sum(jnp.square(lower), axis=1), 0.0))
+        left = jnp.sqrt(jnp.maximum(variance - sum_rows(jnp.square(lower).T), 0.0))
         return lower.at[:, j].set(jnp.where(safe, jnp.clip(entries, -left, left), 0.0))
 
     return jax.lax.fori_loop(0, d, column, jnp.zeros_like(matrix))

@@ -1,0 +1,24 @@
+"""One way of rounding, whatever the shape of an array; this has to be settled before JAX starts.
+
+A processor with fused multiply-adds rounds a·b + c once or twice, as the compiler sees fit, and
+it sees fit differently for one agent and for thirty. Without them each product and each sum is
+rounded by itself, and a seed gives the same bits alone, in company and on any number of devices.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+
+WITHOUT_FUSED_MULTIPLY_ADD = "--xla_cpu_max_isa=AVX"
+
+
+def round_every_operation() -> None:
+    """Tell XLA so for CPUs, unless the user has told it which instructions to use.
+
+    Of XLA's settings only this one reaches the purpose; it applies to the whole process, and has
+    no effect once JAX has compiled something. Other processors than x86 have no such setting.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if platform.machine() in ("x86_64", "AMD64") and "xla_cpu_max_isa" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {WITHOUT_FUSED_MULTIPLY_ADD}".strip()
