@@ -52,11 +52,19 @@ def reset(key: Key) -> Array:
 
 
 def dynamics(key: Key, obs: Array, action: Array) -> Outcome:
-    """One Runge–Kutta step of 0.2 s; speeds are then cut off."""
-    state = jnp.stack([jnp.arctan2(obs[1], obs[0]), jnp.arctan2(obs[3], obs[2]), obs[4], obs[5]])
-    state = runge_kutta(state, (action - 1).astype(jnp.float32))
-    speeds = jnp.clip(state[2:], -MAX_SPEED, MAX_SPEED)
-    next_obs = observe(jnp.concatenate([state[:2], speeds]))
+    """One Runge–Kutta step of 0.2 s; speeds are then cut off.
+
+    At high speeds the inner steps turn the links by hundreds of radians, which blows rounding up to
+    a thousandth in float32; so this one step is computed in float64.
+    """
+    with jax.enable_x64(True):
+        cos1, sin1, cos2, sin2, *speeds = jax.lax.convert_element_type(obs, np.float64)
+        torque = jax.lax.convert_element_type(action, np.float64) - 1.0
+        state = jnp.stack([jnp.arctan2(sin1, cos1), jnp.arctan2(sin2, cos2), *speeds])
+        state = runge_kutta(state, torque)
+        speed = jnp.clip(state[2:], -MAX_SPEED, MAX_SPEED)
+        next_obs = observe(jnp.concatenate([state[:2], speed]))
+        next_obs = jax.lax.convert_element_type(next_obs, np.float32)
     terminated = above_bar(next_obs)
     return Outcome(next_obs, jnp.where(terminated, 0.0, -1.0), terminated)
 
