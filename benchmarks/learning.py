@@ -103,7 +103,7 @@ def table_of(runs: dict[tuple[str, str], Run], scale: Scale) -> Table:
     for heading in ("domain", "strategy", "20,000 steps", f"{scale.steps:,} steps"):
         table.add_column(heading)
     for (domain, strategy), run in runs.items():
-        mean, low, high = mean_interval(run.curves())
+        mean, low, high = mean_interval(run.mean_returns())
         cells = []
         for step in (20_000, None):
             at = column(run, step)
@@ -129,7 +129,7 @@ def judge(bar: Bar, run: Run) -> tuple[str, bool | None]:
     full = bar.step is not None or run.steps[-1] >= 50_000
     if at is None or not full:
         return f"{wanted}: not judged at this scale", None
-    mean = float(run.curves().mean(axis=0)[at])
+    mean = float(run.mean_returns().mean(axis=0)[at])
     met = mean > bar.bound if bar.above else mean < bar.bound
     return f"{wanted}: {mean:.1f}, {'met' if met else 'MISSED'}", met
 

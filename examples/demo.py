@@ -97,7 +97,7 @@ def outcome_table(runs: dict[str, Run]) -> Table:
     for column in (halfway, -1):
         table.add_column(f"at {steps[column]:,} steps", justify="right")
     for strategy, run in runs.items():
-        mean, low, high = mean_interval(run.curves())
+        mean, low, high = mean_interval(run.mean_returns())
         cells = [f"{mean[i]:.0f} [{low[i]:.0f}, {high[i]:.0f}]" for i in (halfway, -1)]
         table.add_row(STRATEGIES[strategy], strategy, *cells)
     return table
@@ -106,13 +106,13 @@ def outcome_table(runs: dict[str, Run]) -> Table:
 def draw(runs: dict[str, Run], out: Path) -> None:
     """The learning curves, and what the middling HC-Dyna agent sees."""
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    curves = {STRATEGIES[name]: (run.steps, run.curves()) for name, run in runs.items()}
+    curves = {STRATEGIES[name]: (run.steps, run.mean_returns()) for name, run in runs.items()}
     plots.learning_curves(axes, curves)
     axes.set_title("GridWorld, 10 planning updates a step")
     figure.savefig(out / "curves.png", dpi=150)
 
     run = runs["hill_climbing"]
-    area = run.curves().mean(axis=1)
+    area = run.mean_returns().mean(axis=1)
     middling = run.seeds[int(np.argsort(area)[len(area) // 2])]
     figure, axes = plt.subplots(figsize=(7, 6), layout="constrained")
     plots.value_surface(axes, run.settings[0], run.state(middling))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hcdyna.environments.grid_world import GridWorld, GridWorldContinuous
     from hcdyna.environments.mountain_car import MountainCar
     from hcdyna.environments.tabular_grid_world import TabularGridWorld
-    from hcdyna.errors import SettingsError
+    from hcdyna.errors import Interrupted, RunError, SettingsError
     from hcdyna.models.learned import LearnedModel
     from hcdyna.models.true import TrueModel
     from hcdyna.networks import Network
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from hcdyna.search_control.replay import Replay
     from hcdyna.search_control.uniform import Uniform
     from hcdyna.settings import Evaluation, Settings, Training
-    from hcdyna.training.compiled import train
     from hcdyna.training.run import Run
+    from hcdyna.training.train import load, resume, train
 
 __version__ = "0.1.0"
 
@@ -55,9 +55,13 @@ HOME_OF = {
     "TrueModel": "hcdyna.models.true",
     "Uniform": "hcdyna.search_control.uniform",
     "climb": "hcdyna.search_control.climbing",
+    "Interrupted": "hcdyna.errors",
+    "RunError": "hcdyna.errors",
+    "load": "hcdyna.training.train",
+    "resume": "hcdyna.training.train",
     "drawn": "hcdyna.search_control.base",
     "queued": "hcdyna.search_control.base",
-    "train": "hcdyna.training.compiled",
+    "train": "hcdyna.training.train",
     "with_value": "hcdyna.search_control.base",
 }
 """Where each public name lives: JAX is imported with the first one that needs it."""
@@ -70,12 +74,14 @@ __all__ = [
     "GridWorld",
     "GridWorldContinuous",
     "HillClimbing",
+    "Interrupted",
     "LearnedModel",
     "MountainCar",
     "Network",
     "OnPolicy",
     "Replay",
     "Run",
+    "RunError",
     "Settings",
     "SettingsError",
     "TabularGridWorld",
@@ -84,7 +90,9 @@ __all__ = [
     "Uniform",
     "climb",
     "drawn",
+    "load",
     "queued",
+    "resume",
     "train",
     "with_value",
 ]

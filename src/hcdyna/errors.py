@@ -3,3 +3,11 @@
 
 class SettingsError(ValueError):
     """A setting, or a combination of settings, that can't work."""
+
+
+class RunError(Exception):
+    """A run folder that can't be read, written or used in this way."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop, and has saved its state."""

@@ -39,7 +39,7 @@ def test_pictures_show_curves_wall_replay_queue_and_climbs():
     )
     run = train(settings, seeds=2)
     _, axes = plt.subplots()
-    plots.learning_curves(axes, {"HC-Dyna": (run.steps, run.curves())})
+    plots.learning_curves(axes, {"HC-Dyna": (run.steps, run.mean_returns())})
     assert len(axes.lines) == 2 + 1, "two seeds and their mean"
     _, axes = plt.subplots()
     plots.value_surface(axes, settings, run.state(1), shown=50)

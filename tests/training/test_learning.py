@@ -17,6 +17,8 @@ def test_hc_dyna_finds_the_goal():
         evaluation=Evaluation(every=1_000, episodes=5),
     )
     run = train(settings, seeds=4)
-    final = np.median(run.curves()[:, -1])
+    final = np.median(run.mean_returns()[:, -1])
     assert final > SHORTEST - 12, f"median return {final}"
-    assert np.median(run.curves()[:, 0]) < SHORTEST - 60, "it must have had something to learn"
+    assert np.median(run.mean_returns()[:, 0]) < SHORTEST - 60, (
+        "it must have had something to learn"
+    )

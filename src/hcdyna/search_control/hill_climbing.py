@@ -105,8 +105,9 @@ class HillClimbing:
             skip=scene.env.terminal if self.skip_terminal else None,
             max_accepted=self.max_accepted,
         )
-        at_edge = jnp.any((states <= spec.low) | (states >= spec.high), axis=-1)
-        return states, accepted, {"epsilon_a": visited.move.average, "at_edge": at_edge.mean()}
+        # The mean of this over steps is the share of climbs that met the edge of the box.
+        hit_edge = jnp.any((states <= spec.low) | (states >= spec.high)).astype(jnp.float32)
+        return states, accepted, {"epsilon_a": visited.move.average, "hit_edge": hit_edge}
 
 
 class Visited(NamedTuple):

@@ -20,9 +20,8 @@ from hcdyna.dyna import DynaState, build
 from hcdyna.errors import SettingsError
 from hcdyna.randomness import below
 from hcdyna.settings import Settings, traced_numbers, with_numbers
-from hcdyna.training.devices import compiler_options, mesh_for
+from hcdyna.training.devices import compiler_options
 from hcdyna.training.evaluation import evaluate_agent
-from hcdyna.training.run import Progress, Run
 from hcdyna.types import Array, Info, Key, Spec, Transition
 
 Numbers = dict[str, Array]
@@ -47,45 +46,8 @@ class Programs(NamedTuple):
     """lives (donated), numbers, length → lives, mean info: `length` steps of warm-up"""
     learn: Callable[[AgentLife, Numbers, int], tuple[AgentLife, Info]]
     """lives (donated), numbers, length → lives, mean info: `length` steps of learning"""
-    evaluate: Callable[[AgentLife, Numbers, Array, int], tuple[Array, Array]]
-    """lives, numbers, seeds, step → returns and lengths [agents, episodes]"""
-
-
-def train(
-    settings: Settings | Sequence[Settings],
-    seeds: int | Sequence[int] = 1,
-    on_chunk: Callable[[Progress], Any] = lambda progress: None,
-) -> Run:
-    """Train one agent per setting and seed, all in one program; `seeds=3` means 0, 1, 2.
-
-    Settings may differ in numbers only (learning rate, η, ε, …). `on_chunk` is called on the host
-    after every evaluation.
-    """
-    every_setting = [settings] if isinstance(settings, Settings) else list(settings)
-    every_seed = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    static = shared_program(every_setting)
-    if not every_seed or not all(0 <= seed < 2**32 for seed in every_seed):
-        raise SettingsError(f"seeds = {seeds!r}: must be at least one number from 0 to 2³² − 1")
-    table = [traced_numbers(setting) for setting in every_setting]
-    numbers = {
-        path: np.repeat(np.array([row[path] for row in table], np.float32), len(every_seed))
-        for path in table[0]
-    }
-    seed_of_agent = np.tile(np.array(every_seed, np.uint32), len(every_setting))
-    mesh = mesh_for(agents=len(seed_of_agent))
-    programs = compile_programs(static, mesh)
-    numbers, seed_of_agent = spread((numbers, seed_of_agent), mesh)
-
-    progress = Progress(every_setting, every_seed)
-    life = programs.init(seed_of_agent, numbers)
-    for start, stop in chunks(static):
-        advance = programs.warm_up if stop <= static.training.warmup else programs.learn
-        life, info = advance(life, numbers, stop - start)
-        if stop % static.evaluation.every == 0 or stop == static.training.steps:
-            returns, lengths = programs.evaluate(life, numbers, seed_of_agent, stop)
-            progress.record(stop, returns, lengths, info)
-            on_chunk(progress)
-    return Run.finished(progress, life)
+    evaluate: Callable[[AgentLife, Numbers, Array, int], tuple[Array, Array, Info]]
+    """lives, numbers, seeds, step → returns and lengths [agents, episodes], and diagnostics"""
 
 
 def shared_program(every_setting: Sequence[Settings]) -> Settings:
@@ -134,7 +96,7 @@ def compile_programs(static: Settings, mesh: Mesh) -> Programs:
         return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32))
 
     def evaluate(life: AgentLife, numbers: Numbers, seed: Array, step: Array) -> Any:
-        return evaluate_agent(with_numbers(static, numbers), life.dyna.agent, seed, step)
+        return evaluate_agent(with_numbers(static, numbers), life.dyna, seed, step)
 
     def compiled(function: Callable, each: int, shared: int = 0, donate: bool = False) -> Callable:
         """For all agents: the first arguments come one `each`, the last are `shared`."""

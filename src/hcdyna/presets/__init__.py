@@ -1,0 +1,123 @@
+"""Presets: named sets of defaults, as YAML files in this folder or anywhere.
+
+A preset says, for each of the four choices, which options a part of some name gets if it is chosen,
+and what training and evaluation are like. `based_on` names a preset to start from, and `where` adds
+options for some environments only.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hcdyna import registry
+from hcdyna.errors import SettingsError
+from hcdyna.plain import settings_from_plain
+from hcdyna.settings import CHOICES, Settings
+
+FOLDER = Path(__file__).parent
+PARTS = (*CHOICES, "training", "evaluation")
+KEYS = ("description", "based_on", "where", *PARTS)
+
+
+def names() -> list[str]:
+    """The presets of this package."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def read(name: str) -> dict[str, Any]:
+    """The content of a preset, by name or as the path of a YAML file, with what it is based on."""
+    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    if path.parent == FOLDER and name not in names():
+        near = difflib.get_close_matches(name, names(), n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise SettingsError(
+            f"preset = {name!r}: {hint}known: {', '.join(names())}, or the path of a .yaml file"
+        )
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
+        raise SettingsError(f"preset = {name!r}: {' '.join(str(error).split())}") from None
+    _check(name, content)
+    base = content.pop("based_on", None)
+    if base is None:
+        return content
+    if base not in names():
+        raise SettingsError(f"preset = {name!r}: based_on must be one of {', '.join(names())}")
+    before = read(base)
+    return _merged(before, content) | {"where": before.get("where", []) + content.get("where", [])}
+
+
+def settings(
+    name: str,
+    environment: str | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+    search_control: str | None = None,
+) -> Settings:
+    """The settings of a preset for these choices; what is None is the usual choice."""
+    content = read(name)
+    usual = Settings()
+    chosen = {
+        "environment": environment or registry.name_of("environments", usual.environment),
+        "agent": agent or registry.name_of("agents", usual.agent),
+        "model": model or registry.name_of("models", usual.model),
+        "search_control": search_control
+        or registry.name_of("search_control", usual.search_control),
+    }
+    for case in content.get("where", []):
+        if case["environment"] == chosen["environment"]:
+            content = _merged(content, {k: v for k, v in case.items() if k != "environment"})
+    plain = {
+        choice: {"name": part} | content.get(choice, {}).get(part, {})
+        for choice, part in chosen.items()
+    }
+    sections = {name: content.get(name, {}) for name in ("training", "evaluation")}
+    return settings_from_plain(plain | sections)
+
+
+def _merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """`more` over `base`, level by level."""
+    result = dict(base)
+    for key, value in more.items():
+        below = result.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            value = _merged(below, value)
+        result[key] = value
+    return result
+
+
+def _check(name: str, content: Any) -> None:
+    """Raise SettingsError unless this has the shape of a preset; values are checked later."""
+
+    def demand(condition: bool, what: str) -> None:
+        if not condition:
+            raise SettingsError(f"preset = {name!r}: {what}")
+
+    demand(isinstance(content, dict), "must be a mapping, with keys such as training")
+    cases = content.get("where", [])
+    demand(isinstance(cases, list), "where must be a list")
+    for case in cases:
+        demand(
+            isinstance(case, dict) and isinstance(case.get("environment"), str),
+            "each case of where must name its environment",
+        )
+    for section in (content, *cases):
+        for key in section:
+            near = difflib.get_close_matches(str(key), KEYS, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            demand(key in KEYS, f"unknown key {key!r}: {hint}known: {', '.join(KEYS)}")
+        for part in PARTS:
+            if part == "environment" and section is not content:
+                continue
+            options = section.get(part, {})
+            demand(isinstance(options, dict), f"{part} must be a mapping")
+            if part in CHOICES:
+                demand(
+                    all(isinstance(inner, dict) for inner in options.values()),
+                    f"{part} must map names to their options",
+                )

@@ -1,0 +1,226 @@
+"""Training from the first step to the last: chunks, evaluations, saving, and going on after a stop.
+
+`train` without `out` keeps everything in memory. With it, the run lives in a folder, and a process
+that ends at any moment loses at most what came after the last save.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from hcdyna.errors import Interrupted, RunError, SettingsError
+from hcdyna.plain import settings_to_plain
+from hcdyna.results.record import describe, warn_of_changes
+from hcdyna.results.snapshots import Snapshots
+from hcdyna.results.store import Store, step_of
+from hcdyna.settings import Settings, traced_numbers
+from hcdyna.training import checkpoint, memory
+from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
+from hcdyna.training.compiled import spread as spread_over
+from hcdyna.training.devices import mesh_for
+from hcdyna.training.run import Progress, Run
+
+SAVING_SHARE = 0.04
+"""Save after every evaluation, unless that would take more than this share of the time."""
+
+OnChunk = Callable[[Progress], Any]
+
+
+def train(
+    settings: Settings | Sequence[Settings],
+    seeds: int | Sequence[int] = 1,
+    on_chunk: OnChunk = lambda progress: None,
+    out: str | Path | None = None,
+) -> Run:
+    """Train one agent per setting and seed, all in one program; `seeds=3` means 0, 1, 2.
+
+    Settings may differ in numbers only (learning rate, η, ε, …). `on_chunk` is called on the host
+    after every evaluation; training ends early if it returns True. `out` is a folder to keep the
+    run in; if the same run is there already, it goes on where it stopped.
+    """
+    every_setting = [settings] if isinstance(settings, Settings) else list(settings)
+    every_seed = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    if not every_seed or not all(0 <= seed < 2**32 for seed in every_seed):
+        raise SettingsError(f"seeds = {seeds!r}: must be at least one number from 0 to 2³² − 1")
+    if len(set(every_seed)) < len(every_seed):
+        raise SettingsError(f"seeds = {seeds!r}: must all be different")
+    crew = Crew(every_setting, every_seed)
+    if out is None:
+        return crew.go(None, on_chunk)
+    folder, plain = Path(out), [settings_to_plain(setting) for setting in every_setting]
+    if Store.exists(folder):
+        store = Store.open(folder)
+        store.demand_same(plain, every_seed)
+    else:
+        store = Store.create(folder, describe(plain, every_seed))
+    return crew.go(store, on_chunk)
+
+
+def resume(folder: str | Path, on_chunk: OnChunk = lambda progress: None) -> Run:
+    """Go on with an interrupted run, to exactly the end that it would have had."""
+    store = Store.open(folder)
+    return Crew(store.settings, store.seeds).go(store, on_chunk)
+
+
+def load(folder: str | Path) -> Run:
+    """A run from its folder, finished or not; the agents are read when they are asked for."""
+    store = Store.open(folder)
+
+    def final() -> AgentLife:
+        crew = Crew(store.settings, store.seeds)
+        found = crew.newest(store)
+        if found is None:
+            raise RunError(f"{folder}: no checkpoint yet")
+        return found[1]
+
+    return Run.of(store.progress(), final, store.folder)
+
+
+class Crew:
+    """All agents of a run, and the programs that move them."""
+
+    def __init__(self, settings: list[Settings], seeds: list[int]) -> None:
+        self.settings, self.seeds = settings, seeds
+        self.agents = len(settings) * len(seeds)
+        self.static = shared_program(settings)
+        self.mesh: Mesh = mesh_for(agents=self.agents)
+        self.programs: Programs = compile_programs(self.static, self.mesh)
+        table = [traced_numbers(setting) for setting in settings]
+        numbers = {
+            path: np.repeat(np.array([row[path] for row in table], np.float32), len(seeds))
+            for path in table[0]
+        }
+        seed_of_agent = np.tile(np.array(seeds, np.uint32), len(settings))
+        self.numbers, self.seed_of_agent = spread_over((numbers, seed_of_agent), self.mesh)
+        self.shapes: AgentLife = jax.eval_shape(
+            self.programs.init, self.seed_of_agent, self.numbers
+        )
+
+    def go(self, store: Store | None, on_chunk: OnChunk) -> Run:
+        """From the first step, or the newest checkpoint of the store, to the last."""
+        memory.demand_enough(self.shapes, self.static, len(self.seed_of_agent))
+        if store is None:
+            progress = Progress(self.settings, self.seeds)
+            life = self.programs.init(self.seed_of_agent, self.numbers)
+            life = self.advance(life, 0, progress, on_chunk, lambda life, step: None)
+            return Run.of(progress, lambda: life)
+        with store.lock(), interruptions() as interrupted:
+            warn_of_changes(store.record)
+            found = self.newest(store)
+            start, life = found or (0, self.programs.init(self.seed_of_agent, self.numbers))
+            store.forget_after(start)
+            progress = store.progress(until=start)
+            saving = Saving(self, store, progress, interrupted)
+            life = self.advance(life, start, progress, on_chunk, saving)
+            return Run.of(progress, lambda: life, store.folder)
+
+    def advance(
+        self,
+        life: AgentLife,
+        start: int,
+        progress: Progress,
+        on_chunk: OnChunk,
+        keep: Callable[[AgentLife, int], None],
+    ) -> AgentLife:
+        """Chunk after chunk, with an evaluation after each; `keep(life, step)` saves."""
+        static, programs = self.static, self.programs
+        for begin, end in chunks(static):
+            if end <= start:
+                continue
+            move = programs.warm_up if end <= static.training.warmup else programs.learn
+            life, info = move(life, self.numbers, end - begin)
+            if end % static.evaluation.every and end != static.training.steps:
+                continue
+            returns, lengths, more = programs.evaluate(life, self.numbers, self.seed_of_agent, end)
+            progress.record(end, returns, lengths, info | more)
+            enough = on_chunk(progress)
+            keep(life, end)
+            if enough is True:
+                break
+        return life
+
+    def newest(self, store: Store) -> tuple[int, AgentLife] | None:
+        """Step and state of the newest checkpoint that is whole; None if there is none at all."""
+        paths = store.checkpoints()
+        for number, path in enumerate(paths):
+            try:
+                state = checkpoint.from_arrays(store.load_checkpoint(path), self.shapes)
+            except RunError as error:
+                if number + 1 == len(paths):
+                    raise
+                warnings.warn(f"{error}; going on from the checkpoint before", stacklevel=2)
+            else:
+                return step_of(path), self.on_devices(state)
+        return None
+
+    def on_devices(self, state: Any) -> AgentLife:
+        """Host arrays [agents, …] back where the programs expect them."""
+        return checkpoint.with_keys(spread_over(state, self.mesh), self.shapes)
+
+
+class Saving:
+    """Decides after each evaluation whether to save, and does it."""
+
+    def __init__(
+        self, crew: Crew, store: Store, progress: Progress, interrupted: threading.Event
+    ) -> None:
+        self.crew, self.store, self.progress, self.interrupted = crew, store, progress, interrupted
+        self.snapshots = Snapshots(crew.settings[0], store.folder)
+        self.saved = len(progress.steps)
+        self.cost, self.last = 0.0, time.monotonic()
+
+    def __call__(self, life: AgentLife, step: int) -> None:
+        self.snapshots.take(life.dyna, step)
+        waited = time.monotonic() - self.last
+        due = self.cost < SAVING_SHARE * waited
+        stop = self.interrupted.is_set()
+        if due or stop or step >= self.crew.static.training.steps:
+            self.save(life, step)
+        if stop:
+            raise Interrupted(f"interrupted after step {step}")
+
+    def save(self, life: AgentLife, step: int) -> None:
+        start = time.monotonic()
+        try:
+            # Curves first: a checkpoint is never ahead of them.
+            self.store.save_curves(self.progress, self.saved)
+            self.store.save_checkpoint(step, checkpoint.to_arrays(life, self.crew.agents))
+        except RunError as error:
+            raise RunError(f"{error}; what was saved before stays readable") from None
+        self.saved = len(self.progress.steps)
+        self.last = time.monotonic()
+        self.cost = self.last - start
+
+
+@contextlib.contextmanager
+def interruptions() -> Iterator[threading.Event]:
+    """Let Ctrl-C and SIGTERM set a flag; a second one ends the process as usual."""
+    flag = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield flag
+        return
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, frame: Any) -> None:
+        flag.set()
+        for each, handler in previous.items():
+            signal.signal(each, handler)
+
+    for number in previous:
+        signal.signal(number, stop)
+    try:
+        yield flag
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
