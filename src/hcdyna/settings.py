@@ -10,7 +10,9 @@ import math
 import numbers
 from dataclasses import dataclass
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import tyro
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
@@ -22,6 +24,10 @@ CHOICES = {
     "search_control": "search_control",
 }
 """The four choices of Dyna, and the registry group that each is looked up in."""
+
+T = TypeVar("T")
+PythonOnly = Annotated[T, tyro.conf.Suppress, tyro.conf.Fixed]
+"""A field that holds functions, so that it has no option on the command line."""
 
 
 def number(
@@ -69,7 +75,8 @@ def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | No
     if bool in kinds:
         return None if isinstance(value, bool) else "must be True or False"
     if float not in kinds and int not in kinds:
-        return None
+        described = isinstance(value, bool | int | float | str) and str not in kinds
+        return "must be given from Python, as an object" if described else None
     whole = int in kinds
     if isinstance(value, bool) or not isinstance(
         value, numbers.Integral if whole else numbers.Real

@@ -12,7 +12,7 @@ from hcdyna import adam
 from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, Network, mlp
 from hcdyna.randomness import below, chance
-from hcdyna.settings import check, check_hidden, number
+from hcdyna.settings import PythonOnly, check, check_hidden, number
 from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
 
 OUTPUT_SCALE = 0.0003
@@ -39,7 +39,7 @@ class DQN:
     activation: Activation = "relu"
     target_period: int = number(1_000, at_least=1)
     """τ: Q′ ← Q every this many updates."""
-    network: Network | None = None
+    network: PythonOnly[Network | None] = None
     """Your own init/apply pair, obs [d] → Q [actions]; None: a perceptron of `hidden` layers."""
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
 """Presets: named sets of defaults, as YAML files in this folder or anywhere.
 
 A preset says, for each of the four choices, which options a part of some name gets if it is chosen,
-and what training and evaluation are like. `based_on` names a preset to start from, and `where` adds
-options for some environments only.
+and what training and evaluation are like. `choices` names the parts to take unless the user names
+others, `based_on` a preset to start from, and `where` adds options for some environments only.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import yaml
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
-from hcdyna.plain import settings_from_plain
+from hcdyna.plain import settings_from_plain, settings_to_plain
 from hcdyna.settings import CHOICES, Settings
 
 FOLDER = Path(__file__).parent
 PARTS = (*CHOICES, "training", "evaluation")
-KEYS = ("description", "based_on", "where", *PARTS)
+KEYS = ("description", "based_on", "choices", "where", *PARTS)
 
 
 def names() -> list[str]:
@@ -61,14 +61,18 @@ def settings(
 ) -> Settings:
     """The settings of a preset for these choices; what is None is the usual choice."""
     content = read(name)
-    usual = Settings()
-    chosen = {
-        "environment": environment or registry.name_of("environments", usual.environment),
-        "agent": agent or registry.name_of("agents", usual.agent),
-        "model": model or registry.name_of("models", usual.model),
-        "search_control": search_control
-        or registry.name_of("search_control", usual.search_control),
+    given = {
+        "environment": environment,
+        "agent": agent,
+        "model": model,
+        "search_control": search_control,
     }
+    usual = {
+        choice: registry.name_of(group, getattr(Settings(), choice))
+        for choice, group in CHOICES.items()
+    }
+    named = {choice: part for choice, part in given.items() if part is not None}
+    chosen = usual | content.get("choices", {}) | named
     for case in content.get("where", []):
         if case["environment"] == chosen["environment"]:
             content = _merged(content, {k: v for k, v in case.items() if k != "environment"})
@@ -78,6 +82,15 @@ def settings(
     }
     sections = {name: content.get(name, {}) for name in ("training", "evaluation")}
     return settings_from_plain(plain | sections)
+
+
+def dump(settings: Settings) -> str:
+    """These settings in full, as a preset in YAML."""
+    plain = settings_to_plain(settings)
+    choices = {choice: plain[choice].pop("name") for choice in CHOICES}
+    sections = {choice: {choices[choice]: plain[choice]} for choice in CHOICES}
+    content = {"choices": choices} | plain | sections
+    return yaml.safe_dump(content, sort_keys=False, default_flow_style=False)
 
 
 def _merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,6 +119,12 @@ def _check(name: str, content: Any) -> None:
             isinstance(case, dict) and isinstance(case.get("environment"), str),
             "each case of where must name its environment",
         )
+    choices = content.get("choices", {})
+    demand(
+        isinstance(choices, dict)
+        and all(key in CHOICES and isinstance(part, str) for key, part in choices.items()),
+        f"choices must map some of {', '.join(CHOICES)} to names",
+    )
     for section in (content, *cases):
         for key in section:
             near = difflib.get_close_matches(str(key), KEYS, n=1)

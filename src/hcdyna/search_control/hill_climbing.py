@@ -14,7 +14,7 @@ from hcdyna.errors import SettingsError
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.climbing import Noise, climb, draw_noise
-from hcdyna.settings import check, number
+from hcdyna.settings import PythonOnly, check, number
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
 
 Criterion = Callable[[Scene], Callable[[Array], Array]]
@@ -51,7 +51,7 @@ class HillClimbing:
     """Leave terminal states out of the queue."""
     queue_size: int = number(1_000_000, at_least=1)
     """How many states the search-control queue holds; the oldest leave first."""
-    criterion: Criterion | None = None
+    criterion: PythonOnly[Criterion | None] = None
     """What to climb, from the scene; None: the value estimate."""
 
     def __post_init__(self) -> None:

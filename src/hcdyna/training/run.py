@@ -10,7 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from hcdyna.errors import SettingsError
 from hcdyna.settings import Settings
+from hcdyna.training.trained import TrainedAgent, evaluate
 
 SIGNS_OF_DIVERGENCE = ("loss", "mean_q")
 """Diagnostics that are finite as long as learning is sound."""
@@ -143,3 +145,16 @@ class Run:
         """The final DynaState of one agent, on the host."""
         index = setting * len(self.seeds) + self.seeds.index(seed)
         return jax.tree.map(lambda x: np.asarray(x[index]), self.final().dyna)
+
+    def agent(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
+        """One trained agent, ready to act; the first seed if none is named."""
+        seed = self.seeds[0] if seed is None else seed
+        if seed not in self.seeds:
+            raise SettingsError(f"seed = {seed}: must be one of {self.seeds}")
+        return TrainedAgent(self.settings[setting], self.state(seed, setting).agent)
+
+    def evaluate(
+        self, episodes: int = 20, epsilon: float | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns and lengths [settings, seeds, episodes] of new episodes of the final agents."""
+        return evaluate(self.settings, self.seeds, self.final().dyna.agent, episodes, epsilon)

@@ -56,6 +56,7 @@ def train(
     if len(set(every_seed)) < len(every_seed):
         raise SettingsError(f"seeds = {seeds!r}: must all be different")
     crew = Crew(every_setting, every_seed)
+    memory.demand_enough(crew.shapes, crew.static, crew.agents)
     if out is None:
         return crew.go(None, on_chunk)
     folder, plain = Path(out), [settings_to_plain(setting) for setting in every_setting]
@@ -70,7 +71,16 @@ def train(
 def resume(folder: str | Path, on_chunk: OnChunk = lambda progress: None) -> Run:
     """Go on with an interrupted run, to exactly the end that it would have had."""
     store = Store.open(folder)
-    return Crew(store.settings, store.seeds).go(store, on_chunk)
+    crew = Crew(store.settings, store.seeds)
+    memory.demand_enough(crew.shapes, crew.static, crew.agents)
+    return crew.go(store, on_chunk)
+
+
+def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:
+    """One line on the memory that such a run takes; SettingsError if there is not enough."""
+    crew = Crew([settings], list(seeds))
+    memory.demand_enough(crew.shapes, crew.static, crew.agents)
+    return memory.summary(crew.shapes, crew.agents)
 
 
 def load(folder: str | Path) -> Run:
@@ -109,7 +119,6 @@ class Crew:
 
     def go(self, store: Store | None, on_chunk: OnChunk) -> Run:
         """From the first step, or the newest checkpoint of the store, to the last."""
-        memory.demand_enough(self.shapes, self.static, len(self.seed_of_agent))
         if store is None:
             progress = Progress(self.settings, self.seeds)
             life = self.programs.init(self.seed_of_agent, self.numbers)

@@ -1,0 +1,5 @@
+"""python -m hcdyna."""
+
+from hcdyna.cli import script
+
+script()

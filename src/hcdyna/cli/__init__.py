@@ -1,0 +1,97 @@
+"""The command line: every command is a few lines over a public function.
+
+Nothing heavy is imported before a command needs it, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+COMMANDS = {
+    "train": "train agents, one per seed, all in one program",
+    "resume": "go on with an interrupted run, bit for bit",
+    "eval": "let the trained agents of a run play episodes",
+    "list": "environments, strategies, agents, models, presets or runs",
+    "plot": "learning curves of runs, or what an agent sees, as a picture",
+    "report": "one interactive page about a run, or several compared",
+    "export": "curves or diagnostics as CSV or Parquet",
+}
+"""Each is a function `main` in the module of the same name."""
+
+USAGE = """\
+usage: hcdyna COMMAND [OPTIONS]
+
+Search-control in Dyna: plan from better states.
+
+commands:
+{commands}
+
+examples:
+  hcdyna train --env MountainCar --search-control hill_climbing --seeds 30 --steps 50000
+  hcdyna train --preset demo --env GridWorld --seeds 4 --out runs/first
+  hcdyna plot runs/first          hcdyna report runs/first
+
+hcdyna COMMAND --help explains a command and all its options."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 if it went well, 2 for what the user can mend, 130 if interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = arguments[0] if arguments else "--help"
+    if command in ("-h", "--help"):
+        print(USAGE.format(commands="\n".join(f"  {k:<8} {v}" for k, v in COMMANDS.items())))
+        return 0
+    if command == "--version":
+        from hcdyna import __version__
+
+        print(f"hcdyna {__version__}")
+        return 0
+    from hcdyna.errors import Interrupted, RunError, SettingsError
+
+    try:
+        if command not in COMMANDS:
+            raise SettingsError(unknown(command))
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning
+            importlib.import_module(f"hcdyna.cli.{command}").main(arguments[1:])
+    except (SettingsError, RunError) as error:
+        say(f"hcdyna: {error}")
+        return 2
+    except Interrupted as stop:
+        say(f"hcdyna: {stop}")
+        return 130
+    except KeyboardInterrupt:
+        say("hcdyna: stopped")
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def unknown(command: str) -> str:
+    """What to say to a command that does not exist."""
+    import difflib
+
+    near = difflib.get_close_matches(command, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"unknown command {command!r}: {hint}known: {', '.join(COMMANDS)}"
+
+
+def say(message: str) -> None:
+    """One line to standard error."""
+    print(" ".join(message.split()), file=sys.stderr)
+
+
+def show_warning(message: Any, *place: Any, **more: Any) -> None:
+    """A warning in one line, without the place in the code."""
+    say(f"hcdyna: warning: {message}")
+
+
+def script() -> None:
+    """The console script."""
+    sys.exit(main())

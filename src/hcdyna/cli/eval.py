@@ -1,0 +1,45 @@
+"""hcdyna eval"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hcdyna.cli.options import RunFolder, parse
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Let the trained agents of a run play new episodes, and show the outcome for each."""
+
+    run: RunFolder
+    episodes: int = 20
+    """Episodes per agent."""
+    epsilon: float | None = None
+    """Share of random actions; that of the run's evaluations if not given."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Eval, arguments, "eval")
+    from rich.console import Console
+    from rich.table import Table
+
+    from hcdyna.cli.show import cell
+    from hcdyna.training.train import load
+
+    run = load(options.run)
+    returns, lengths = run.evaluate(options.episodes, options.epsilon)
+    table = Table(title=f"{options.episodes} episodes of each agent of {options.run}")
+    for heading in ("setting", "seed", "mean return", "worst", "best", "mean length"):
+        table.add_column(heading, justify="right")
+    for setting in range(len(run.settings)):
+        for seed, mine, steps in zip(run.seeds, returns[setting], lengths[setting], strict=True):
+            numbers = (mine.mean(), mine.min(), mine.max(), steps.mean())
+            table.add_row(str(setting), str(seed), *(f"{x:.1f}" for x in numbers))
+        everyone = cell(returns[setting].mean(axis=-1))
+        length = f"{lengths[setting].mean():.1f}"
+        table.add_section()
+        worst, best = returns[setting].min(), returns[setting].max()
+        table.add_row(str(setting), "all", everyone, f"{worst:.1f}", f"{best:.1f}", length)
+        table.add_section()
+    Console(width=100).print(table)

@@ -1,0 +1,99 @@
+"""hcdyna list"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from hcdyna import presets, registry
+from hcdyna.cli.options import parse
+from hcdyna.errors import RunError, SettingsError
+
+GROUPS = {
+    "environments": "environments",
+    "strategies": "search_control",
+    "agents": "agents",
+    "models": "models",
+}
+Kind = Literal["environments", "strategies", "agents", "models", "presets", "runs"]
+
+
+@dataclass(frozen=True)
+class List:
+    """What there is to choose from, and which runs there are."""
+
+    what: Annotated[Kind | None, tyro.conf.Positional] = None
+    """One kind; everything but runs if not given."""
+    folder: Path = Path("runs")
+    """Where to look for runs."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(List, arguments, "list")
+    console = Console(width=100)
+    kinds = [options.what] if options.what else [*GROUPS, "presets"]
+    for kind in kinds:
+        if kind == "runs":
+            console.print(runs(options.folder))
+        elif kind == "presets":
+            found = {name: presets.read(name).get("description", "") for name in presets.names()}
+            console.print(listing("presets", found))
+        else:
+            group = GROUPS[kind]
+            console.print(listing(kind, {name: about(group, name) for name in names(group)}))
+
+
+def names(group: str) -> list[str]:
+    return list(registry.available(group))
+
+
+def about(group: str, name: str) -> str:
+    """The first line of its documentation."""
+    try:
+        text = registry.lookup(group, name).__doc__ or ""
+    except Exception as error:  # a plug-in that can't be imported must not hide the others
+        return f"can't be imported: {error}"
+    return text.strip().splitlines()[0] if text.strip() else ""
+
+
+def listing(title: str, rows: dict[str, str]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("name")
+    table.add_column("what it is")
+    for name, text in rows.items():
+        table.add_row(name, text)
+    return table
+
+
+def runs(folder: Path) -> Table:
+    """Every run below a folder, with how far it is and how it does."""
+    from hcdyna.cli.show import at_step, cell, diverged_at
+    from hcdyna.training.train import load
+
+    table = Table(title=f"runs in {folder}", title_justify="left")
+    for heading in ("run", "domain", "strategy", "n", "seeds", "steps", "diverged", "last return"):
+        table.add_column(heading, justify="left" if heading in ("run", "domain") else "right")
+    for path in sorted(found.parent for found in folder.rglob("run.json")):
+        try:
+            run = load(path)
+        except (RunError, SettingsError) as error:
+            table.add_row(str(path.relative_to(folder)), f"can't be read: {error}")
+            continue
+        settings, done = run.settings[0], len(run.steps)
+        table.add_row(
+            str(path.relative_to(folder)),
+            registry.name_of("environments", settings.environment),
+            registry.name_of("search_control", settings.search_control),
+            str(settings.training.planning_steps),
+            str(len(run.seeds)),
+            f"{run.steps[-1] if done else 0:,} of {settings.training.steps:,}",
+            str(int(diverged_at(run, done - 1).sum())) if done else "",
+            cell(at_step(run, done - 1)[0]) if done else "",
+        )
+    return table

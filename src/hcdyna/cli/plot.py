@@ -1,0 +1,51 @@
+"""hcdyna plot"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hcdyna.cli.options import RunFolders, parse
+from hcdyna.errors import SettingsError
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draw the learning curves of runs, or what one agent sees."""
+
+    runs: RunFolders
+    what: Literal["curves", "agent"] = "curves"
+    """curves: returns of all runs. agent: value surface, replay and queue of one agent."""
+    statistic: Literal["mean", "iqm"] = "mean"
+    """Mean over seeds, or the mean of the middle half of them; both with a 95% bootstrap band."""
+    seed: int | None = None
+    """Which agent, for --what agent; the first if not given."""
+    variables: tuple[int, int] = (0, 1)
+    """Which two variables to draw, where states have more."""
+    out: Path = Path("curves.png")
+    """The picture: .png, .svg or .pdf."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Plot, arguments, "plot")
+    if options.out.suffix not in FORMATS:
+        raise SettingsError(f"--out {options.out}: must end in one of {', '.join(FORMATS)}")
+    if not options.runs:
+        raise SettingsError("plot: name at least one run folder")
+    from hcdyna.results.plots import plot_agent, plot_curves
+    from hcdyna.results.store import explained
+    from hcdyna.training.train import load
+
+    runs = [load(folder) for folder in options.runs]
+    if options.what == "curves":
+        figure = plot_curves(runs, statistic=options.statistic)
+    else:
+        seed = runs[0].seeds[0] if options.seed is None else options.seed
+        figure = plot_agent(runs[0], seed, variables=options.variables)
+    with explained(options.out):
+        figure.savefig(options.out, dpi=150)
+    print(options.out)

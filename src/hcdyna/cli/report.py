@@ -1,0 +1,34 @@
+"""hcdyna report"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hcdyna.cli.options import RunFolders, parse
+from hcdyna.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write one interactive page about a run, or several compared; it needs no network."""
+
+    runs: RunFolders
+    out: Path | None = None
+    """The page; report.html in the first run folder if not given."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Report, arguments, "report")
+    if not options.runs:
+        raise SettingsError("report: name at least one run folder")
+    from hcdyna.results.report import write_report
+    from hcdyna.results.store import explained
+    from hcdyna.training.train import load
+
+    out = options.out or options.runs[0] / "report.html"
+    runs = [load(folder) for folder in options.runs]
+    with explained(out):
+        write_report(runs, out)
+    print(out)

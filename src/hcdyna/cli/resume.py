@@ -1,0 +1,39 @@
+"""hcdyna resume"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hcdyna.cli.options import RunFolder, parse
+from hcdyna.errors import Interrupted
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with an interrupted run, to exactly the end that it would have had.
+
+    The settings are those of the run; to train under others, start another run.
+    """
+
+    run: RunFolder
+    quiet: bool = False
+    """Show no progress."""
+    track: Literal["no", "tensorboard", "wandb"] = "no"
+    """Also log to TensorBoard or Weights & Biases."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Resume, arguments, "resume")
+    from hcdyna.cli.show import follow
+    from hcdyna.results.store import Store
+    from hcdyna.training.train import resume
+
+    store = Store.open(options.run)
+    agents = len(store.settings) * len(store.seeds)
+    with follow(store.settings[0], agents, options.quiet, options.track, options.run) as on_chunk:
+        try:
+            resume(options.run, on_chunk)
+        except Interrupted as stop:
+            raise Interrupted(f"{stop}; go on with: hcdyna resume {options.run}") from None

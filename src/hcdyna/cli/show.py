@@ -1,0 +1,143 @@
+"""What people see while agents train, and the table at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from hcdyna.results.statistics import mean_interval
+from hcdyna.results.tracking import tracker
+from hcdyna.settings import Settings
+from hcdyna.training.run import Progress, Run
+
+OnChunk = Callable[[Progress], Any]
+
+
+@contextlib.contextmanager
+def follow(
+    settings: Settings, agents: int, quiet: bool, track: str, folder: Path
+) -> Iterator[OnChunk]:
+    """A function to call after every evaluation: shows progress, and logs it if asked to."""
+    with contextlib.ExitStack() as stack:
+        calls: list[OnChunk] = []
+        if track != "no":
+            calls.append(stack.enter_context(tracker(track, folder)))
+        last: list[Progress] = []
+        if not quiet:
+            view = bar if sys.stdout.isatty() else lines
+            calls.append(stack.enter_context(view(settings.training.steps, agents)))
+            calls.append(lambda progress: last.append(progress))
+
+        def on_chunk(progress: Progress) -> None:
+            for call in calls:
+                call(progress)
+
+        yield on_chunk
+    if last:
+        Console(width=min(Console().width, 100)).print(outcome(last[-1]))
+
+
+@contextlib.contextmanager
+def bar(total: int, agents: int) -> Iterator[OnChunk]:
+    """A bar with steps, steps/s of all agents together, the return, and the time left."""
+    columns = (
+        TextColumn("{task.completed:>7,.0f} of {task.total:,.0f} steps"),
+        BarColumn(bar_width=16),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[outcome]}"),
+        TimeRemainingColumn(),
+    )
+    pace = Pace(agents)
+    with Bar(*columns) as shown:
+        task = shown.add_task("", total=total, speed="compiling", outcome="")
+
+        def on_chunk(progress: Progress) -> None:
+            speed = f"{pace.at(progress.steps[-1]):,.0f} steps/s"
+            now = progress.steps[-1]
+            shown.update(task, completed=now, speed=speed, outcome=brief(progress))
+
+        yield on_chunk
+
+
+@contextlib.contextmanager
+def lines(total: int, agents: int) -> Iterator[OnChunk]:
+    """The same in plain lines, where the output is not a terminal."""
+    pace = Pace(agents)
+
+    def on_chunk(progress: Progress) -> None:
+        step = progress.steps[-1]
+        speed = pace.at(step)
+        left = (total - step) * agents / speed if speed else 0.0
+        print(
+            f"{step:>9,} of {total:,} steps  {speed:>8,.0f} steps/s  {brief(progress)}  "
+            f"{left:,.0f} s left",
+            flush=True,
+        )
+
+    yield on_chunk
+
+
+class Pace:
+    """Environment steps per second of all agents together, since the call before."""
+
+    def __init__(self, agents: int) -> None:
+        self.agents, self.time = agents, time.monotonic()
+        self.step = 0
+
+    def at(self, step: int) -> float:
+        """The pace of the steps up to this one; the first call includes compilation."""
+        now = time.monotonic()
+        taken = step - self.step
+        elapsed, self.step, self.time = now - self.time, step, now
+        return taken * self.agents / max(elapsed, 1e-9)
+
+
+def brief(progress: Progress) -> str:
+    """The latest mean return and its spread over agents, and how many have diverged."""
+    returns = progress.returns[-1].mean(axis=-1)
+    diverged = int(progress.diverged[-1].sum())
+    text = f"return {returns.mean():.1f} ± {returns.std():.1f}"
+    return f"{text}, {diverged} diverged" if diverged else text
+
+
+def outcome(run: Progress | Run) -> Table:
+    """Mean return and its 95% interval over seeds, halfway and at the end, for each setting."""
+    steps = list(run.steps)
+    halfway, end = max(0, len(steps) // 2 - 1), len(steps) - 1
+    table = Table(title="Mean return of an evaluation episode [95% interval over seeds]")
+    table.add_column("setting")
+    table.add_column("agents", justify="right")
+    table.add_column("diverged", justify="right")
+    for column in sorted({halfway, end}):
+        table.add_column(f"at {steps[column]:,} steps", justify="right")
+    for setting in range(len(run.settings)):
+        cells = [cell(at_step(run, column)[setting]) for column in sorted({halfway, end})]
+        broken = int(diverged_at(run, end)[setting].sum())
+        table.add_row(str(setting), str(len(run.seeds)), str(broken), *cells)
+    return table
+
+
+def at_step(run: Progress | Run, column: int) -> Any:
+    """[settings, seeds] mean returns of one evaluation."""
+    chosen = run.returns[column] if isinstance(run, Progress) else run.returns[:, :, column]
+    return chosen.mean(axis=-1)
+
+
+def diverged_at(run: Progress | Run, column: int) -> Any:
+    """[settings, seeds] which agents had diverged by then."""
+    return run.diverged[column] if isinstance(run, Progress) else run.diverged[:, :, column]
+
+
+def cell(per_seed: Any) -> str:
+    """−120.3 [−150.2, −100.1]; one seed has no interval."""
+    mean, low, high = mean_interval(per_seed)
+    return f"{mean:.1f}" if len(per_seed) == 1 else f"{mean:.1f} [{low:.1f}, {high:.1f}]"

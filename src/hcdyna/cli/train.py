@@ -1,0 +1,139 @@
+"""hcdyna train"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tyro.conf import arg
+
+from hcdyna import presets, registry
+from hcdyna.cli.options import parse
+from hcdyna.errors import Interrupted, SettingsError
+from hcdyna.settings import CHOICES, Evaluation, Settings, Training
+
+FLAGS = {"environment": "env", "agent": "agent", "model": "model", "search_control": "search"}
+"""Prefix of the options of each choice."""
+
+DESCRIPTION = """\
+Train agents, one per seed, all in one program.
+
+The four choices decide which options there are: options of the domain begin with --env., those of
+the search-control strategy with --search., and so on. What is not given comes from the preset."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options, settings = read(arguments)
+    if options.print_settings:
+        print(presets.dump(settings), end="")
+        return
+    from hcdyna.cli.show import follow
+    from hcdyna.training.train import memory_needed, train
+
+    wanted, folder = seeds(options), options.out or new_folder(settings)
+    needed = memory_needed(settings, wanted)
+    if not options.quiet:
+        print(f"Run: {folder}\n{needed}", flush=True)
+    elif options.out is None:
+        print(folder, flush=True)
+    with follow(settings, options.seeds, options.quiet, options.track, folder) as on_chunk:
+        try:
+            train(settings, wanted, on_chunk, out=folder)
+        except Interrupted as stop:
+            raise Interrupted(f"{stop}; go on with: hcdyna resume {folder}") from None
+
+
+def read(arguments: Sequence[str]) -> tuple[Any, Settings]:
+    """The options of the command, and the settings that they amount to."""
+    named = {choice: value_of(arguments, flag_of(choice)) for choice in CHOICES}
+    preset = value_of(arguments, "preset") or "paper"
+    settings = presets.settings(preset, **named)
+    options = parse(options_for(settings, preset), arguments, "train")
+    parts = {choice: getattr(options, f"{choice}_options") for choice in CHOICES}
+    return options, Settings(**parts, training=options.training, evaluation=options.evaluation)
+
+
+def options_for(settings: Settings, preset: str) -> type:
+    """The options of the parts chosen, with the preset's values as defaults."""
+    fields: list[tuple[str, Any, Any]] = [
+        ("preset", Annotated[str, arg(help=f"One of {names(presets.names())}, or a YAML file.")],
+         preset),
+    ]  # fmt: skip
+    questions = {
+        "environment": "What is the world?",
+        "agent": "How are values learned?",
+        "model": "Where do simulated outcomes come from?",
+        "search_control": "From which states do we plan?",
+    }
+    for choice, group in CHOICES.items():
+        help = f"{questions[choice]} One of {names(registry.available(group))}."
+        kind = Annotated[str, arg(name=flag_of(choice), help=help, metavar="NAME")]
+        fields.append((choice, kind, registry.name_of(group, getattr(settings, choice))))
+    fields += [
+        ("training", Annotated[Training, arg(name="")], settings.training),
+        ("seeds", Annotated[int, arg(help="Number of agents: seeds 0, 1, 2, …")], 1),
+        ("first_seed", Annotated[int, arg(help="Begin with this seed instead of 0.")], 0),
+        ("out", Annotated[Path | None, arg(help="Folder of the run; a new one under runs/ "
+                                           "otherwise. An interrupted run there goes on.")], None),
+        ("quiet", Annotated[bool, arg(help="Show no progress.")], False),
+        ("track", Annotated[Literal["no", "tensorboard", "wandb"],
+                            arg(help="Also log to TensorBoard or Weights & Biases.")], "no"),
+        ("print_settings", Annotated[bool, arg(help="Print all settings as a YAML preset, and "
+                                               "don't train.")], False),
+    ]  # fmt: skip
+    for choice, prefix in FLAGS.items():
+        part = getattr(settings, choice)
+        fields.append((f"{choice}_options", Annotated[type(part), arg(name=prefix)], part))
+    fields.append(("evaluation", Evaluation, settings.evaluation))
+    made = dataclasses.make_dataclass(
+        "Train", [(name, kind, dataclasses.field(default=value)) for name, kind, value in fields]
+    )
+    made.__doc__ = DESCRIPTION
+    return made
+
+
+def value_of(arguments: Sequence[str], flag: str) -> str | None:
+    """The value of an option, read before all options are known."""
+    found = None
+    for number, word in enumerate(arguments):
+        name, equals, _ = word.replace("_", "-").partition("=")
+        if name != f"--{flag}":
+            continue
+        if equals:
+            found = word.partition("=")[2]
+        elif number + 1 < len(arguments):
+            found = arguments[number + 1]
+        else:
+            raise SettingsError(f"--{flag}: needs a value")
+    return found
+
+
+def flag_of(choice: str) -> str:
+    """The option that names a choice."""
+    return "search-control" if choice == "search_control" else FLAGS[choice]
+
+
+def names(known: Any) -> str:
+    return ", ".join(known)
+
+
+def seeds(options: Any) -> list[int]:
+    """The seeds asked for."""
+    if options.seeds < 1:
+        raise SettingsError(f"--seeds {options.seeds}: must be at least 1")
+    return list(range(options.first_seed, options.first_seed + options.seeds))
+
+
+def new_folder(settings: Settings) -> Path:
+    """runs/GridWorld-dqn-hill_climbing-20190810-120000, or the like with a number behind it."""
+    parts = [registry.name_of(CHOICES[c], getattr(settings, c)) for c in CHOICES if c != "model"]
+    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    base = Path("runs") / "-".join([*parts, now])
+    folder, number = base, 1
+    while folder.exists():
+        number += 1
+        folder = base.with_name(f"{base.name}-{number}")
+    return folder
