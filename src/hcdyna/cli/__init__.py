@@ -21,7 +21,7 @@ COMMANDS = {
     "report": "one interactive page about a run, or several compared",
     "export": "curves or diagnostics as CSV or Parquet",
 }
-"""Each is a function `main` in the module of the same name."""
+"""Each is the function `main` of the module of that name in `commands`."""
 
 USAGE = """\
 usage: hcdyna COMMAND [OPTIONS]
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise SettingsError(unknown(command))
         with warnings.catch_warnings():
             warnings.showwarning = show_warning
-            importlib.import_module(f"hcdyna.cli.{command}").main(arguments[1:])
+            importlib.import_module(f"hcdyna.cli.commands.{command}").main(arguments[1:])
     except (SettingsError, RunError) as error:
         say(f"hcdyna: {error}")
         return 2

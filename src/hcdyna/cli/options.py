@@ -38,7 +38,7 @@ def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
     known = io.StringIO()
     with contextlib.redirect_stdout(known), contextlib.suppress(SystemExit):
         read(["--help"])
-    unknown = unknown_option(arguments, re.findall(r"--[\w.-]+", known.getvalue()))
+    unknown = unknown_option(arguments, re.findall(r"--[\w.-]*\w", known.getvalue()))
     raise SettingsError(f"{command}: {unknown or message}")
 
 

@@ -42,6 +42,7 @@ def read(name: str) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
         raise SettingsError(f"preset = {name!r}: {' '.join(str(error).split())}") from None
+    content = _with_names(content)
     _check(name, content)
     base = content.pop("based_on", None)
     if base is None:
@@ -102,6 +103,17 @@ def _merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
             value = _merged(below, value)
         result[key] = value
     return result
+
+
+def _with_names(content: Any) -> Any:
+    """The model named true, which YAML takes for a truth value, as a name again."""
+    if isinstance(content, dict):
+        if isinstance(content.get("choices"), dict) and content["choices"].get("model") is True:
+            content["choices"]["model"] = "true"
+        models = content.get("model")
+        if isinstance(models, dict) and True in models:
+            models["true"] = models.pop(True)
+    return content
 
 
 def _check(name: str, content: Any) -> None:

@@ -28,6 +28,7 @@ from hcdyna.settings import Settings
 from hcdyna.training.run import Progress
 
 FORMAT = 1
+EPISODES = ("returns", "lengths", "diverged")
 KEPT = 2
 """Checkpoints to keep: if the newest is damaged, the one before it serves."""
 
@@ -78,7 +79,9 @@ class Store:
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the run for this process; the lock goes with it, however it ends."""
-        with explained(self.folder), open(self.folder / "lock", "a") as held:
+        with explained(self.folder):
+            held = open(self.folder / "lock", "a")  # noqa: SIM115, closed below
+        with held:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -114,12 +117,15 @@ class Store:
         """All saved evaluations, or those up to a step."""
         progress = Progress(self.settings, self.seeds)
         for path in sorted((self.folder / "curves").glob("step-*.npz")):
-            arrays = read_arrays(path)
-            if until is not None and arrays["steps"][-1] > until:
+            if until is not None and step_of(path) > until:
                 break
+            arrays = read_arrays(path)
+            found = {name: x for name, x in arrays.items() if not name.startswith("info/")}
+            if found.keys() != {"steps", "returns", "lengths", "diverged"} or any(
+                x.shape[1:3] != progress.shape for name, x in arrays.items() if name in EPISODES
+            ):
+                raise RunError(f"{path}: not the curves of this run")
             for number, step in enumerate(arrays["steps"]):
-                if progress.steps and step <= progress.steps[-1]:
-                    continue
                 prefix = f"info/{number}/"
                 progress.steps.append(int(step))
                 progress.returns.append(arrays["returns"][number])
@@ -150,17 +156,21 @@ class Store:
         """Newest first."""
         return sorted((self.folder / "checkpoints").glob("step-*.npz"), reverse=True)
 
-    def load_checkpoint(self, path: Path) -> dict[str, np.ndarray]:
-        """The arrays of a checkpoint; RunError if it is damaged or of other settings."""
-        arrays = read_arrays(path)
-        made_with = json.loads(arrays.pop("record").tobytes())
-        self.demand_same(made_with["settings"], made_with["seeds"])
-        return arrays
+    def demand_made_here(self, arrays: dict[str, np.ndarray]) -> None:
+        """Refuse a checkpoint that was made under other settings than the record says."""
+        try:
+            made_with = json.loads(arrays.pop("record").tobytes())
+            self.demand_same(made_with["settings"], made_with["seeds"])
+        except (KeyError, TypeError, ValueError):
+            raise RunError(f"{self.folder}: a checkpoint does not say what run it is of") from None
 
 
 def step_of(path: Path) -> int:
     """The step in the name of a file."""
-    return int(path.stem.removeprefix("step-"))
+    try:
+        return int(path.stem.removeprefix("step-"))
+    except ValueError:
+        raise RunError(f"{path}: not a file of a run") from None
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:

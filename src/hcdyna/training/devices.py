@@ -1,9 +1,10 @@
-"""Which devices to train on."""
+"""Which devices to train on, and what JAX should know about them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -17,6 +18,7 @@ way: on a CPU, agents are spread over one single-threaded device per core instea
 def mesh_for(agents: int) -> Mesh:
     """All devices in one row, or as many of them as there are agents."""
     offer_every_core()
+    keep_compiled_programs()
     return Mesh(np.array(jax.devices()[:agents]), ("agents",))
 
 
@@ -26,6 +28,19 @@ def offer_every_core() -> None:
         return
     with contextlib.suppress(RuntimeError):  # JAX has started: train on the devices there are.
         jax.config.update("jax_num_cpu_devices", available_cores())
+
+
+def keep_compiled_programs() -> None:
+    """Let JAX keep what it compiles on disk, unless the user has told it where or not to."""
+    if jax.config.jax_compilation_cache_dir is None and jax.config.jax_enable_compilation_cache:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def cache_folder() -> Path:
+    """Where things are kept that can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "hcdyna"
 
 
 def available_cores() -> int:

@@ -23,7 +23,7 @@ from hcdyna.errors import Interrupted, RunError, SettingsError
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
 from hcdyna.results.snapshots import Snapshots
-from hcdyna.results.store import Store, step_of
+from hcdyna.results.store import Store, read_arrays, step_of
 from hcdyna.settings import Settings, traced_numbers
 from hcdyna.training import checkpoint, memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
@@ -164,13 +164,14 @@ class Crew:
         paths = store.checkpoints()
         for number, path in enumerate(paths):
             try:
-                state = checkpoint.from_arrays(store.load_checkpoint(path), self.shapes)
+                arrays = read_arrays(path)
             except RunError as error:
                 if number + 1 == len(paths):
                     raise
                 warnings.warn(f"{error}; going on from the checkpoint before", stacklevel=2)
-            else:
-                return step_of(path), self.on_devices(state)
+                continue
+            store.demand_made_here(arrays)
+            return step_of(path), self.on_devices(checkpoint.from_arrays(arrays, self.shapes))
         return None
 
     def on_devices(self, state: Any) -> AgentLife:
@@ -190,23 +191,22 @@ class Saving:
         self.cost, self.last = 0.0, time.monotonic()
 
     def __call__(self, life: AgentLife, step: int) -> None:
-        self.snapshots.take(life.dyna, step)
-        waited = time.monotonic() - self.last
-        due = self.cost < SAVING_SHARE * waited
+        due = self.cost < SAVING_SHARE * (time.monotonic() - self.last)
         stop = self.interrupted.is_set()
-        if due or stop or step >= self.crew.static.training.steps:
-            self.save(life, step)
+        try:
+            self.snapshots.take(life.dyna, step)
+            if due or stop or step >= self.crew.static.training.steps:
+                self.save(life, step)
+        except RunError as error:
+            raise RunError(f"{error}; what was saved before stays readable") from None
         if stop:
             raise Interrupted(f"interrupted after step {step}")
 
     def save(self, life: AgentLife, step: int) -> None:
         start = time.monotonic()
-        try:
-            # Curves first: a checkpoint is never ahead of them.
-            self.store.save_curves(self.progress, self.saved)
-            self.store.save_checkpoint(step, checkpoint.to_arrays(life, self.crew.agents))
-        except RunError as error:
-            raise RunError(f"{error}; what was saved before stays readable") from None
+        # Curves first: a checkpoint is never ahead of them.
+        self.store.save_curves(self.progress, self.saved)
+        self.store.save_checkpoint(step, checkpoint.to_arrays(life, self.crew.agents))
         self.saved = len(self.progress.steps)
         self.last = time.monotonic()
         self.cost = self.last - start

@@ -1,0 +1,233 @@
+"""Runs in folders: interrupted, killed, damaged, and going on to exactly the same end."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from hcdyna import (
+    DQN,
+    Evaluation,
+    HillClimbing,
+    Interrupted,
+    RunError,
+    Settings,
+    SettingsError,
+    Training,
+    load,
+    presets,
+    resume,
+    train,
+)
+from hcdyna.results.store import Store
+
+SMALL = Settings(
+    environment="GridWorld",
+    agent=DQN(learning_rate=1e-3, hidden=(8,)),
+    model="learned",
+    search_control=HillClimbing(steps=5, queue_size=300),
+    training=Training(steps=400, warmup=60, planning_steps=1, replay_size=100),
+    evaluation=Evaluation(every=40),
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run that was never interrupted."""
+    return train(SMALL, seeds=[3, 4, 5], out=tmp_path_factory.mktemp("runs") / "whole")
+
+
+def assert_same_run(a, b):
+    assert np.array_equal(a.steps, b.steps)
+    assert np.array_equal(a.returns, b.returns)
+    assert np.array_equal(a.lengths, b.lengths)
+    for one, other in zip(a.info, b.info, strict=True):
+        assert one.keys() == other.keys()
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+    for seed in a.seeds:
+        states = (jax.tree.leaves(run.state(seed)) for run in (a, b))
+        assert all(np.array_equal(x, y) for x, y in zip(*states, strict=True))
+
+
+def stop_at(step):
+    def on_chunk(progress):
+        if progress.steps[-1] >= step:
+            raise OSError("the power failed")
+
+    return on_chunk
+
+
+def test_a_folder_changes_nothing(whole):
+    assert_same_run(whole, train(SMALL, seeds=[3, 4, 5]))
+    assert_same_run(whole, load(whole.folder))
+    assert whole.finished
+
+
+def test_the_record_names_versions_device_commit_and_command(whole):
+    record = json.loads((whole.folder / "run.json").read_text())
+    assert {"hcdyna", "jax", "device", "python"} <= record["versions"].keys()
+    assert record["command"]
+    assert record["seeds"] == [3, 4, 5]
+    assert "commit" in record
+    assert len(list((whole.folder / "checkpoints").iterdir())) <= 2
+
+
+def test_a_run_that_failed_goes_on_bit_for_bit(whole, tmp_path):
+    with pytest.raises(OSError, match="power"):
+        train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=stop_at(200))
+    assert 0 < load(tmp_path).steps[-1] < 200
+    assert_same_run(whole, resume(tmp_path))
+
+
+def test_a_run_that_is_finished_stays_as_it_is(whole):
+    before = {path: path.stat().st_mtime_ns for path in whole.folder.rglob("*.npz")}
+    assert_same_run(whole, resume(whole.folder))
+    assert before == {path: path.stat().st_mtime_ns for path in whole.folder.rglob("*.npz")}
+
+
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_used(whole, tmp_path):
+    with pytest.raises(OSError, match="power"):
+        train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=stop_at(390))
+    newest, before = Store.open(tmp_path).checkpoints()
+    content = bytearray(newest.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    newest.write_bytes(bytes(content))
+    with pytest.warns(UserWarning, match="going on from the checkpoint before"):
+        assert_same_run(whole, resume(tmp_path))
+    newest, before = Store.open(tmp_path).checkpoints()
+    newest.write_bytes(newest.read_bytes()[:1000])
+    before.write_bytes(b"")
+    with (
+        pytest.warns(UserWarning, match="damaged"),
+        pytest.raises(RunError, match=r"damaged|can't be read"),
+    ):
+        resume(tmp_path)
+
+
+def test_other_settings_are_refused_with_the_difference(whole):
+    other = dataclasses.replace(SMALL, agent=DQN(learning_rate=1e-2, hidden=(8,)))
+    with pytest.raises(RunError, match=r"agent.learning_rate: 0.001 → 0.01"):
+        train(other, seeds=[3, 4, 5], out=whole.folder)
+    with pytest.raises(RunError, match=r"seeds: \[3, 4, 5\] → \[3\]"):
+        train(SMALL, seeds=[3], out=whole.folder)
+
+
+def test_a_record_that_was_edited_does_not_fit_its_checkpoints(tmp_path):
+    short = dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, steps=80))
+    train(short, seeds=[3, 4, 5], out=tmp_path)
+    record = json.loads((tmp_path / "run.json").read_text())
+    record["settings"][0]["search_control"]["eta"] = 0.5
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    with pytest.raises(RunError, match=r"eta: 0.5 → 0.1"):
+        resume(tmp_path)
+
+
+def test_a_second_process_is_refused(whole):
+    with Store.open(whole.folder).lock(), pytest.raises(RunError, match="another process"):
+        resume(whole.folder)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="can't be written"):
+        train(SMALL, seeds=[3, 4, 5], out=tmp_path / "file")
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(whole, tmp_path, monkeypatch):
+    written = []
+
+    def savez(file, **arrays):
+        written.append(file)
+        if len(written) > 12:
+            raise OSError(28, "No space left on device")
+        return real(file, **arrays)
+
+    real = np.savez
+    monkeypatch.setattr(np, "savez", savez)
+    with pytest.raises(RunError, match="No space left on device; what was saved before"):
+        train(SMALL, seeds=[3, 4, 5], out=tmp_path)
+    monkeypatch.undo()
+    assert not list(tmp_path.rglob(".*")), "nothing half-written stays behind"
+    assert_same_run(whole, resume(tmp_path))
+
+
+def test_ctrl_c_ends_the_chunk_and_saves(whole, tmp_path):
+    def press(progress):
+        if progress.steps[-1] == 200:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match="after step 200"):
+        train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=press)
+    assert load(tmp_path).steps[-1] == 200
+    assert_same_run(whole, resume(tmp_path))
+
+
+def test_training_ends_early_if_the_callback_says_so(tmp_path):
+    run = train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=lambda p: p.steps[-1] >= 120)
+    assert run.steps[-1] == 120
+    assert not run.finished
+
+
+def test_killed_at_any_moment(whole, tmp_path):
+    """SIGKILL at moments that differ from run to run, until it comes to its end."""
+    folder = tmp_path / "run"
+    preset = tmp_path / "small.yaml"
+    preset.write_text(presets.dump(SMALL))
+    train_it = ["train", "--preset", preset, "--seeds", "3", "--first-seed", "3", "--out", folder]
+    delays = np.random.default_rng().uniform(1.0, 6.0, size=3)
+    for delay in delays:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hcdyna", *map(str, train_it)], stdout=subprocess.DEVNULL
+        )
+        time.sleep(delay)
+        process.kill()
+        process.wait()
+    done = subprocess.run([sys.executable, "-m", "hcdyna", *map(str, train_it)], check=False)
+    assert done.returncode == 0
+    assert_same_run(whole, load(folder))
+
+
+def test_functions_without_a_name_cannot_be_saved(tmp_path):
+    settings = Settings(search_control=HillClimbing(criterion=lambda scene: scene.value))
+    with pytest.raises(SettingsError, match=r"criterion.*can't be saved"):
+        train(settings, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_agent_that_diverges_is_marked_and_disturbs_nobody(tmp_path):
+    wild = dataclasses.replace(SMALL, agent=DQN(learning_rate=1e30, hidden=(8,)))
+    run = train([SMALL, wild], seeds=[3, 4], out=tmp_path)
+    assert not run.diverged[0].any()
+    assert run.diverged[1, :, -1].all()
+    assert not run.diverged[1, :, 0].any(), "in warm-up nothing is learned yet"
+    curves = load(tmp_path).curves()
+    assert set(curves["setting"][curves["diverged"]]) == {1}
+    alone = train(SMALL, seeds=[3, 4])
+    assert np.array_equal(alone.returns[0], run.returns[0])
+
+
+def test_more_memory_than_there_is():
+    huge = dataclasses.replace(SMALL, training=Training(replay_size=2_000_000_000))
+    with pytest.raises(SettingsError, match=r"lower training.replay_size = 2000000000"):
+        train(huge, seeds=30)
+
+
+def test_a_trained_agent_acts_and_is_evaluated(whole):
+    agent = load(whole.folder).agent(4)
+    assert agent.predict([0.2, 0.3]) in range(4)
+    many = np.random.default_rng(0).random((7, 2))
+    assert agent.predict(many).shape == agent.value(many).shape == (7,)
+    with pytest.raises(SettingsError, match="shape"):
+        agent.predict([0.1, 0.2, 0.3])
+    with pytest.raises(SettingsError, match="seed = 9"):
+        whole.agent(9)
+    returns, lengths = whole.evaluate(episodes=2, epsilon=0.0)
+    assert returns.shape == (1, 3, 2)
+    assert np.array_equal(returns, -lengths)
