@@ -82,7 +82,7 @@ def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | No
         value, numbers.Integral if whole else numbers.Real
     ):
         return "must be a whole number" if whole else "must be a number"
-    if not math.isfinite(value) if isinstance(value, float) else abs(value) >= 2**63:
+    if (abs(value) >= 2**63) if isinstance(value, int) else not math.isfinite(value):
         return "must be a finite number"
     return _out_of_bounds(value, bounds)
 

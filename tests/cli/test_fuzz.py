@@ -16,7 +16,7 @@ from hcdyna import presets
 from hcdyna.cli import main
 
 quickly = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 odd_text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 odd_value = st.one_of(
@@ -110,7 +110,7 @@ def fingerprint(folder):
     }
 
 
-@settings(quickly, max_examples=25)
+@settings(quickly, max_examples=20)
 @given(st.data(), document, st.sampled_from(["resume", "export", "eval", "list"]))
 def test_a_run_folder_with_something_wrong_in_it(tmp_path, finished, data, value, command):
     before = fingerprint(finished)

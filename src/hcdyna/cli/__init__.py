@@ -57,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if command not in COMMANDS:
             raise SettingsError(unknown(command))
         with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
             warnings.showwarning = show_warning
             importlib.import_module(f"hcdyna.cli.commands.{command}").main(arguments[1:])
     except (SettingsError, RunError) as error:

@@ -1,0 +1,88 @@
+"""Kill a run with SIGKILL at random moments until it ends, and compare with one never killed.
+
+    python benchmarks/kills.py --kills 25
+
+Final parameters, queue, replay and all curves must be equal bit for bit. Exits with 1 if not.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+import tyro
+
+from hcdyna import Run, load
+
+OPTIONS = (
+    "--preset demo --env GridWorld --model learned --search-control hill_climbing --seeds 3 "
+    "--planning-steps 5 --warmup 500 --search.queue-size 50000 --evaluation.every 100"
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How often to kill."""
+
+    kills: int = 25
+    steps: int = 20_000
+    """Environment steps of the run."""
+    longest: float = 9.0
+    """A process lives at most this many seconds before it is killed."""
+    seed: int | None = None
+    """Of the moments; another one every time if not given."""
+
+
+def command(folder: Path, options: Options) -> list[str]:
+    words = f"train {OPTIONS} --steps {options.steps} --quiet --out {folder}".split()
+    return [sys.executable, "-m", "hcdyna", *words]
+
+
+def main(options: Options) -> None:
+    rng = np.random.default_rng(options.seed)
+    with tempfile.TemporaryDirectory() as place:
+        whole, killed = Path(place) / "whole", Path(place) / "killed"
+        subprocess.run(command(whole, options), check=True)
+        reached = []
+        for number in range(options.kills):
+            process = subprocess.Popen(command(killed, options))
+            time.sleep(rng.uniform(0.5, options.longest))
+            process.kill()
+            ended = process.wait()
+            steps = load(killed).steps if (killed / "run.json").exists() else np.zeros(0)
+            reached.append(int(steps[-1]) if len(steps) else 0)
+            print(f"kill {number + 1}: exit code {ended}, saved up to step {reached[-1]:,}")
+        subprocess.run(command(killed, options), check=True)
+        wrong = differences(load(whole), load(killed))
+    under_way = sum(0 < step < options.steps for step in reached)
+    print(f"{options.kills} kills, {under_way} of them with some steps saved and some to go")
+    print(f"differences: {', '.join(wrong) or 'none'}")
+    sys.exit(bool(wrong))
+
+
+def differences(a: Run, b: Run) -> list[str]:
+    """What is not equal bit for bit."""
+    wrong = [name for name in ("steps", "returns", "lengths", "diverged")
+             if not np.array_equal(getattr(a, name), getattr(b, name))]  # fmt: skip
+    for one, other in zip(a.info, b.info, strict=True):
+        wrong += [name for name in one if not np.array_equal(one[name], other[name])]
+    for seed in a.seeds:
+        pairs = zip(
+            jax.tree_util.tree_leaves_with_path(a.state(seed)),
+            jax.tree.leaves(b.state(seed)),
+            strict=True,
+        )
+        for (path, x), y in pairs:
+            if not np.array_equal(x, y):
+                wrong.append(f"seed {seed}{jax.tree_util.keystr(path)}")
+    return wrong
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options, description=__doc__))
