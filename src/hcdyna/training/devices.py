@@ -32,7 +32,8 @@ def offer_every_core() -> None:
 
 def keep_compiled_programs() -> None:
     """Let JAX keep what it compiles on disk, unless the user has told it where or not to."""
-    if jax.config.jax_compilation_cache_dir is None and jax.config.jax_enable_compilation_cache:
+    known = jax.config.values
+    if known["jax_compilation_cache_dir"] is None and known["jax_enable_compilation_cache"]:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
