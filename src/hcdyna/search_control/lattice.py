@@ -32,20 +32,25 @@ CHOSEN_MOVES = _chosen_moves()
 
 
 def steepest(values: Array, lattice: tuple[int, int]) -> Array:
-    """Which neighbours s′ of each cell have the largest (V(s′) − V(s))/‖s′ − s‖, as bits [states].
+    """Which neighbours s′ of each cell have the largest (V(s′) − V(s))/‖s′ − s‖, as bits.
 
-    `values` [states]. Several neighbours tie for it where values are equal, as at the start.
+    `values` [states] → [columns·(rows + 2)]: each column has a cell of margin at either end. Where
+    values are equal, as at the start, several neighbours tie for the largest rate.
     """
-    grid = values.astype(jnp.float32).reshape(lattice)
-    beyond = jnp.pad(grid, 1, constant_values=-jnp.inf)
     columns, rows = lattice
-    rates = []
-    for i, j in NEIGHBOURS:
-        there = beyond[1 + i : 1 + i + columns, 1 + j : 1 + j + rows]
-        rates.append((there - grid) / math.hypot(i / columns, j / rows))
-    best = jnp.stack(rates).max(axis=0)
-    bits = sum(jnp.where(rate == best, 1 << k, 0) for k, rate in enumerate(rates))
-    return jnp.asarray(bits, jnp.int32).reshape(-1)
+    grid = jnp.pad(values.astype(jnp.float32).reshape(lattice), 1, constant_values=-jnp.inf)
+    # Neighbours are shifts of one long row, because XLA makes slow code of slices of a square.
+    width = rows + 2
+    long = jax.lax.optimization_barrier(jnp.pad(grid.reshape(-1), 1))
+    first, length = 1 + width, columns * width
+    here = long[first : first + length]
+    best, bits = jnp.full(length, -jnp.inf), jnp.zeros(length, jnp.int32)
+    for k, (i, j) in enumerate(NEIGHBOURS):
+        there = first + i * width + j
+        rate = (long[there : there + length] - here) / math.hypot(i / columns, j / rows)
+        bits = jnp.where(rate > best, 1 << k, jnp.where(rate == best, bits | 1 << k, bits))
+        best = jnp.maximum(best, rate)
+    return bits
 
 
 def lattice_climb(
@@ -65,15 +70,15 @@ def lattice_climb(
     """
     noise_key, tie_key = jax.random.split(key)
     sides = jnp.array(lattice)
-    # The centre lies half a cell above the lower end: what is left of the noise is whole cells.
-    noise = noise * jax.random.normal(noise_key, (steps, 2))
-    drift = jnp.floor(noise * sides + 0.5).astype(jnp.int32)
+    # The centre lies half a cell above the lower end: what the noise leaves is whole cells.
+    shift = noise * jax.random.normal(noise_key, (steps, 2))
+    drift = jnp.floor(shift * sides + 0.5).astype(jnp.int32)
     uphill = steepest(values, lattice)
     moves = jnp.asarray(CHOSEN_MOVES)
 
     def step(cell: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
         drift, tie = x
-        ties = uphill[cell[0] * lattice[1] + cell[1]]
+        ties = uphill[cell[0] * (lattice[1] + 2) + cell[1] + 1]
         move = moves[ties, below(tie, jax.lax.population_count(ties))]
         cell = jnp.clip(cell + move + drift, 0, sides - 1)
         return cell, cell
