@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Settings, Training, ring
-from hcdyna.dyna import MiniBatches, build, choose, compose, draw_mini_batches, plan
-from hcdyna.search_control.base import queued
+from hcdyna import DQN, Settings, Tabular, TabularGridWorld, Training, Uniform, ring
+from hcdyna.dyna import MiniBatches, build, choose, complete, compose, draw_mini_batches, plan
+from hcdyna.search_control.base import drawn, queued
 from hcdyna.search_control.hill_climbing import HillClimbing
 from hcdyna.testing import some_transitions
-from hcdyna.types import Scene, Transition
+from hcdyna.types import Pair, Scene, Transition
 
 
 def parts(**training):
@@ -53,6 +53,73 @@ def test_share_of_simulated_rows(rho, simulated):
     assert batches.explore.shape == (4, simulated)
     assert batches.replayed.reward.shape == (4, 8 - simulated)
     assert np.all(batches.states == 0.5)
+
+
+def tabular_scene(**training):
+    settings = Settings(
+        environment=TabularGridWorld(size=3, success=1.0),
+        agent="tabular",
+        training=Training(**{"planning_steps": 5_000, "batch_size": 1} | training),
+    )
+    env = settings.environment.build()
+    agent = settings.agent.build(env.spec)
+    state = agent.init(jax.random.key(0))
+    transitions = some_transitions(env, 20)
+    transitions = transitions._replace(reward=jnp.full(20, -7.0))  # tells replay from the model
+    return settings.training, agent, state, scene_of(env, agent, state, transitions)
+
+
+@pytest.mark.parametrize(("rho", "batch_size"), [(0.3, 1), (0.3, 2), (0.75, 3)])
+def test_where_rho_b_is_not_whole_each_row_is_simulated_with_probability_rho(rho, batch_size):
+    training, agent, state, scene = tabular_scene(mixing_rate=rho, batch_size=batch_size)
+    uniform = Uniform().build(scene.env)
+    batches = draw_mini_batches(jax.random.key(2), uniform, (), scene, training)
+    assert batches.ready.shape == (5_000, batch_size)
+    assert batches.replayed.reward.shape == (5_000, 0)
+    rows = jax.vmap(lambda batch: complete(agent, state, batch))(batches)
+    assert rows.obs.shape == (5_000, batch_size)
+    np.testing.assert_allclose(np.mean(rows.reward == -1.0), rho, atol=0.03)
+    for index in range(20):
+        row = jax.tree.map(lambda x, i=index: x[i, 0], rows)
+        source = batches.states[index, 0] if row.reward == -1 else batches.fallback.obs[index, 0]
+        assert row.obs == source
+
+
+def test_an_empty_queue_falls_back_to_replay_row_by_row():
+    training, _, _, scene = tabular_scene(planning_steps=50)
+    never = queued(lambda key, s, scene: (jnp.zeros(1, int), jnp.zeros(1, bool), {}), 10)
+    batches = draw_mini_batches(jax.random.key(2), never, never.init(jnp.int32(0)), scene, training)
+    assert batches.ready.shape == (50, 1)
+    assert not np.any(batches.ready)
+
+
+def test_pairs_bring_their_own_action():
+    training, agent, state, scene = tabular_scene(planning_steps=8, mixing_rate=1.0)
+    strategy = drawn(lambda key, scene, n: Pair(jnp.full(n, 4), jnp.arange(n) % 4))
+    batches = draw_mini_batches(jax.random.key(2), strategy, (), scene, training)
+    rows = jax.vmap(lambda batch: complete(agent, state, batch))(batches)
+    assert rows.action[:, 0].tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert rows.next_obs[:, 0].tolist() == [5, 3, 1, 7, 5, 3, 1, 7]
+
+
+def test_algorithm_2_learns_from_the_step_and_models_it_before_planning():
+    """Q(0, up) ← −1 on the real step; planning can then only repeat it, with V(1) = 0 still."""
+    settings = Settings(
+        environment=TabularGridWorld(size=3),
+        agent=Tabular(1.0),
+        model="counted",
+        search_control="visited_pairs",
+        training=Training(
+            planning_steps=3, batch_size=1, mixing_rate=1.0, replay_size=9, learn_at_once=True
+        ),
+    )
+    _, dyna = build(settings)
+    step = Transition(jnp.int32(0), jnp.int32(0), jnp.float32(-1), jnp.float32(1), jnp.int32(1))
+    after, info = jax.jit(dyna.learn)(jax.random.key(1), dyna.init(jax.random.key(0)), step)
+    assert after.agent[0, 0] == -1
+    assert np.count_nonzero(after.agent) == 1
+    assert after.model.times[0, 0, 0] == 1
+    assert info["loss"] == 0, "the model knows the step already"
 
 
 def test_simulated_rows_are_the_models_answer_for_every_action():

@@ -13,21 +13,27 @@ from hcdyna.rounding import round_every_operation
 
 if TYPE_CHECKING:
     from hcdyna.agents.dqn import DQN
+    from hcdyna.agents.tabular import Tabular
     from hcdyna.environments.acrobot import Acrobot
     from hcdyna.environments.cart_pole import CartPole
     from hcdyna.environments.grid_world import GridWorld, GridWorldContinuous
     from hcdyna.environments.mountain_car import MountainCar
     from hcdyna.environments.tabular_grid_world import TabularGridWorld
     from hcdyna.errors import Interrupted, RunError, SettingsError
+    from hcdyna.models.counted import CountedModel
     from hcdyna.models.learned import LearnedModel
     from hcdyna.models.true import TrueModel
     from hcdyna.networks import Network
     from hcdyna.search_control.base import drawn, queued, with_value
     from hcdyna.search_control.climbing import climb
+    from hcdyna.search_control.gibbs import Gibbs
     from hcdyna.search_control.hill_climbing import HillClimbing
     from hcdyna.search_control.on_policy import OnPolicy
+    from hcdyna.search_control.prioritised_sweeping import PrioritisedSweeping
     from hcdyna.search_control.replay import Replay
+    from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
     from hcdyna.search_control.uniform import Uniform
+    from hcdyna.search_control.visited_pairs import VisitedPairs
     from hcdyna.settings import Evaluation, Settings, Training
     from hcdyna.training.run import Run
     from hcdyna.training.train import load, resume, train
@@ -37,8 +43,10 @@ __version__ = "0.1.0"
 HOME_OF = {
     "Acrobot": "hcdyna.environments.acrobot",
     "CartPole": "hcdyna.environments.cart_pole",
+    "CountedModel": "hcdyna.models.counted",
     "DQN": "hcdyna.agents.dqn",
     "Evaluation": "hcdyna.settings",
+    "Gibbs": "hcdyna.search_control.gibbs",
     "GridWorld": "hcdyna.environments.grid_world",
     "GridWorldContinuous": "hcdyna.environments.grid_world",
     "HillClimbing": "hcdyna.search_control.hill_climbing",
@@ -46,14 +54,18 @@ HOME_OF = {
     "MountainCar": "hcdyna.environments.mountain_car",
     "Network": "hcdyna.networks",
     "OnPolicy": "hcdyna.search_control.on_policy",
+    "PrioritisedSweeping": "hcdyna.search_control.prioritised_sweeping",
     "Replay": "hcdyna.search_control.replay",
     "Run": "hcdyna.training.run",
     "Settings": "hcdyna.settings",
     "SettingsError": "hcdyna.errors",
+    "Tabular": "hcdyna.agents.tabular",
     "TabularGridWorld": "hcdyna.environments.tabular_grid_world",
+    "TabularHillClimbing": "hcdyna.search_control.tabular_hill_climbing",
     "Training": "hcdyna.settings",
     "TrueModel": "hcdyna.models.true",
     "Uniform": "hcdyna.search_control.uniform",
+    "VisitedPairs": "hcdyna.search_control.visited_pairs",
     "climb": "hcdyna.search_control.climbing",
     "Interrupted": "hcdyna.errors",
     "RunError": "hcdyna.errors",
@@ -70,7 +82,9 @@ __all__ = [
     "DQN",
     "Acrobot",
     "CartPole",
+    "CountedModel",
     "Evaluation",
+    "Gibbs",
     "GridWorld",
     "GridWorldContinuous",
     "HillClimbing",
@@ -79,15 +93,19 @@ __all__ = [
     "MountainCar",
     "Network",
     "OnPolicy",
+    "PrioritisedSweeping",
     "Replay",
     "Run",
     "RunError",
     "Settings",
     "SettingsError",
+    "Tabular",
     "TabularGridWorld",
+    "TabularHillClimbing",
     "Training",
     "TrueModel",
     "Uniform",
+    "VisitedPairs",
     "climb",
     "drawn",
     "load",

@@ -8,6 +8,7 @@ replay.extend → search_control.update (climb, accept, enqueue)
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from hcdyna.types import (
     Info,
     Key,
     Model,
+    Pair,
     Scene,
     SearchControl,
     Transition,
@@ -64,9 +66,10 @@ class MiniBatches(NamedTuple):
     random_action: Array
     """[n, m] … and which"""
     ready: Array | None
-    """[n] whether search-control has states to offer, the same for all; None: it always has"""
+    """[n] whether search-control has states to offer, the same for all; None: it always has.
+    [n, m] whether a row is taken from there, where ρb is not whole and m = b"""
     fallback: Transition | None
-    """[n, m, …] replayed rows to use where it has none"""
+    """[n, m, …] replayed rows to use otherwise"""
 
 
 def build(settings: Settings) -> tuple[Environment, Dyna]:
@@ -103,9 +106,8 @@ def compose(
         return agent.act(key, state.agent, obs, training.epsilon)
 
     def remember(state: DynaState, transition: Transition) -> DynaState:
-        row = jax.tree.map(lambda x: jnp.asarray(x)[None], transition)
         return state._replace(
-            replay=ring.extend(state.replay, row, jnp.ones(1, bool)),
+            replay=ring.extend(state.replay, as_batch(transition), jnp.ones(1, bool)),
             search_control=search_control.observe(state.search_control, transition),
         )
 
@@ -117,6 +119,11 @@ def compose(
     def learn(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
         search_key, draw_key, model_key = jax.random.split(key, 3)
         state = remember(state, transition)
+        model_info: Info = {}
+        if training.learn_at_once:
+            agent_state, _ = agent.update(state.agent, as_batch(transition))
+            model_state, model_info = model.update(model_key, state.model, state.replay)
+            state = state._replace(agent=agent_state, model=model_state)
         # Partial keeps the parameters visible, for kernels that climb without autodiff.
         scene = Scene(
             env=env,
@@ -131,11 +138,18 @@ def compose(
         if training.planning_steps > 0:
             batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
             agent_state, plan_info = plan(agent, state.agent, batches)
-        model_state, model_info = model.update(model_key, state.model, state.replay)
+        model_state = state.model
+        if not training.learn_at_once:
+            model_state, model_info = model.update(model_key, state.model, state.replay)
         state = DynaState(agent_state, model_state, search_state, state.replay)
         return state, search_info | plan_info | model_info
 
     return Dyna(init, act, observe, learn)
+
+
+def as_batch(transition: Transition) -> Transition:
+    """A mini-batch [1, …] of a single transition."""
+    return jax.tree.map(lambda x: jnp.asarray(x)[None], transition)
 
 
 def draw_mini_batches(
@@ -147,7 +161,10 @@ def draw_mini_batches(
     """
     replay_key, state_key, model_key, action_key, fallback_key = jax.random.split(key, 5)
     n, b = training.planning_steps, training.batch_size
-    m = 0 if search_control.sample is None else round(training.mixing_rate * b)
+    share = 0.0 if search_control.sample is None else training.mixing_rate * b
+    # Where ρb is not whole, all rows are drawn from either source, and a coin decides for each.
+    whole = math.isclose(share, round(share), abs_tol=1e-9)
+    m = round(share) if whole else b
 
     def by_batch(rows: Any) -> Any:
         return jax.tree.map(lambda x: x.reshape(n, x.shape[0] // n, *x.shape[1:]), rows)
@@ -157,15 +174,20 @@ def draw_mini_batches(
         return replayed
     num_actions = scene.env.spec.num_actions or 0
     states = search_control.sample(state_key, search_state, scene, n * m)
+    states, action = states if isinstance(states, Pair) else (states, None)
 
     every_action = jax.vmap(scene.predict, (None, None, 0))
     outcome = jax.vmap(every_action, (0, 0, None))(
         jax.random.split(model_key, n * m), states, jnp.arange(num_actions)
     )
-    explore, random_action = jax.random.bits(action_key, (2, n, m))
+    explore, random_action, *coin = jax.random.bits(action_key, (2 if whole else 3, n, m))
     ready, fallback = None, None
     if search_control.ready is not None:
         ready = jnp.broadcast_to(search_control.ready(search_state), n)
+    if not whole:
+        heads = chance(coin[0], training.mixing_rate)
+        ready = heads if ready is None else heads & ready[:, None]
+    if ready is not None:
         fallback = by_batch(ring.sample(fallback_key, scene.replay, n * m))
     return MiniBatches(
         replayed=replayed,
@@ -173,8 +195,8 @@ def draw_mini_batches(
         reward=by_batch(outcome.reward),
         discount=by_batch(scene.env.spec.discount * (1.0 - outcome.terminated)),
         next_states=by_batch(outcome.next_obs),
-        explore=chance(explore, training.epsilon),
-        random_action=below(random_action, num_actions),
+        explore=chance(explore, training.epsilon) if action is None else jnp.ones((n, m), bool),
+        random_action=below(random_action, num_actions) if action is None else by_batch(action),
         ready=ready,
         fallback=fallback,
     )
@@ -204,8 +226,13 @@ def complete(agent: Agent, state: Any, batch: MiniBatches) -> Transition:
         next_obs=choose(batch.next_states, action),
     )
     if batch.ready is not None:
-        simulated = jax.tree.map(partial(jnp.where, batch.ready), simulated, batch.fallback)
+        simulated = jax.tree.map(partial(where_row, batch.ready), simulated, batch.fallback)
     return jax.tree.map(lambda *rows: jnp.concatenate(rows), simulated, batch.replayed)
+
+
+def where_row(condition: Array, x: Array, y: Array) -> Array:
+    """Rows of x [m, …] where `condition` [m], else of y; one condition [] stands for all rows."""
+    return jnp.where(condition.reshape(condition.shape + (1,) * (x.ndim - 1)), x, y)
 
 
 def choose(table: Array, action: Array) -> Array:

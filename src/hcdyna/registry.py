@@ -23,16 +23,24 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "agents": {
         "dqn": "hcdyna.agents.dqn:DQN",
+        "tabular": "hcdyna.agents.tabular:Tabular",
     },
     "models": {
         "true": "hcdyna.models.true:TrueModel",
         "learned": "hcdyna.models.learned:LearnedModel",
+        "counted": "hcdyna.models.counted:CountedModel",
     },
     "search_control": {
         "replay": "hcdyna.search_control.replay:Replay",
         "on_policy": "hcdyna.search_control.on_policy:OnPolicy",
         "uniform": "hcdyna.search_control.uniform:Uniform",
         "hill_climbing": "hcdyna.search_control.hill_climbing:HillClimbing",
+        "tabular_hill_climbing": (
+            "hcdyna.search_control.tabular_hill_climbing:TabularHillClimbing"
+        ),
+        "gibbs": "hcdyna.search_control.gibbs:Gibbs",
+        "visited_pairs": "hcdyna.search_control.visited_pairs:VisitedPairs",
+        "prioritised_sweeping": "hcdyna.search_control.prioritised_sweeping:PrioritisedSweeping",
     },
 }
 

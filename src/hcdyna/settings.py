@@ -114,9 +114,12 @@ class Training:
     batch_size: int = number(32, at_least=1)
     """b, the size of a mini-batch."""
     mixing_rate: float = number(0.5, at_least=0, at_most=1, static=True)
-    """ρ, the share of a mini-batch that comes from search-control; the rest is replay."""
+    """ρ, the share of a mini-batch that comes from search-control; the rest is replay.
+    Where ρb is not whole, it is the probability of each row."""
     replay_size: int = number(100_000, at_least=1)
     """How many transitions the replay buffer holds."""
+    learn_at_once: bool = False
+    """As in Algorithm 2: update Q with the step just taken, and the model before planning."""
 
     def __post_init__(self) -> None:
         check(self)

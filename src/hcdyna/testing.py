@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna import ring
-from hcdyna.types import Agent, Environment, Model, Scene, SearchControl, Spec, Transition
+from hcdyna.types import Agent, Environment, Model, Pair, Scene, SearchControl, Spec, Transition
 
 FEW = 3
 
@@ -51,7 +51,7 @@ def check_agent(agent: Agent, env: Environment) -> None:
     ), "with ε = 0 the behaviour is greedy"
     value = _pure(agent.value, (states, obs), "value")
     assert value.shape == (FEW,), "value: a scalar"
-    batch = some_transitions(env, 8)
+    batch = every_action_at(env, obs)
     after, info = _pure(lambda s: agent.update(s, batch), (states,), "update")
     _same_structure(after, states)
     assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(info)), "info is finite"
@@ -101,6 +101,9 @@ def check_search_control(strategy: SearchControl, env: Environment) -> None:
     if sample is None:
         return
     drawn = _pure(lambda k, s, t: sample(k, s, scene(t), 7), (keys, after, transitions), "sample")
+    if isinstance(drawn, Pair):
+        _same_shape(drawn.action[0][0], spec.example_action(), "a sampled action")
+        drawn = drawn.obs
     _same_shape(drawn[0][0], spec.example_obs(), "a sampled state")
     assert drawn.shape[1] == 7, "sample gives as many states as it is asked for"
     flat = drawn.reshape(-1, *spec.low.shape)
@@ -129,6 +132,13 @@ def some_transitions(env: Environment, n: int) -> Transition:
     obs = some_states(env, n + 1)
     discount = env.spec.discount * (jnp.arange(n) > 0)
     return Transition(obs[:-1], some_actions(env.spec, n), -jnp.ones(n), discount, obs[1:])
+
+
+def every_action_at(env: Environment, obs: Any) -> Transition:
+    """Transitions that try every action at each state of `obs` [n, d], or a few continuous ones."""
+    times = env.spec.num_actions or FEW
+    rows = some_transitions(env, len(obs) * times)
+    return rows._replace(obs=jnp.repeat(obs, times, axis=0))
 
 
 def some_replay(env: Environment) -> ring.Ring:

@@ -36,11 +36,30 @@ class Outcome(NamedTuple):
     terminated: Array
 
 
+class Table(NamedTuple):
+    """All there is to know of a tabular world, for exact computations on it.
+
+    The states are the cells of a lattice over [0, 1]^d, numbered as `np.ravel_multi_index` does.
+    """
+
+    lattice: tuple[int, ...]
+    """Cells along each dimension."""
+    next_states: np.ndarray
+    """[states, actions, outcomes], where an action may lead …"""
+    probability: np.ndarray
+    """[states, actions, outcomes] … how likely …"""
+    reward: np.ndarray
+    """[states, actions, outcomes] … and for which mean reward."""
+    terminal: np.ndarray
+    """[states] whether an episode ends on reaching a state."""
+
+
 class Spec(NamedTuple):
     """What there is to know of an environment without running it.
 
     Exactly one of `num_actions` (discrete) and `action_size` (continuous, in [−1, 1]^size) is set.
     A tabular environment sets `num_states`: its observations are the integers 0 … num_states − 1.
+    If it knows its own probabilities, it sets `table`.
     """
 
     name: str
@@ -51,6 +70,7 @@ class Spec(NamedTuple):
     num_actions: int | None = None
     action_size: int | None = None
     num_states: int | None = None
+    table: Table | None = None
 
     def example_obs(self) -> np.ndarray:
         """An observation of the right shape and type, for whoever allocates storage."""
@@ -117,6 +137,13 @@ class Scene(NamedTuple):
     """The real step that has just been taken."""
 
 
+class Pair(NamedTuple):
+    """A state to plan from, and the action to take there instead of the ε-greedy one."""
+
+    obs: Array
+    action: Array
+
+
 class SearchControl(NamedTuple):
     """From which states do we plan? The adapters in `search_control.base` fill in most of this."""
 
@@ -129,8 +156,9 @@ class SearchControl(NamedTuple):
     ready: Callable[[Any], Array] | None
     """state → whether there is anything to sample; until then the mini-batch is all replay.
     None: always."""
-    sample: Callable[[Key, Any, Scene, int], Array] | None
-    """key, state, scene, n → obs [n, d]. None: every update replays a real transition."""
+    sample: Callable[[Key, Any, Scene, int], Array | Pair] | None
+    """key, state, scene, n → obs [n, d], or a Pair of obs [n, d] and actions [n].
+    None: every update replays a real transition."""
 
 
 class Dyna(NamedTuple):

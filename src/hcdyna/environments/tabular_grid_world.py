@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import with_reward_noise
+from hcdyna.randomness import below, chance
 from hcdyna.settings import check, number
-from hcdyna.types import Array, Environment, Key, Outcome, Spec
+from hcdyna.types import Array, Environment, Key, Outcome, Spec, Table
 
 DIRECTIONS = np.array([[0, 1], [0, -1], [-1, 0], [1, 0]], np.int32)
 """Up, down, left, right, as (column, row)."""
@@ -43,12 +44,12 @@ class TabularGridWorld:
             time_limit=self.time_limit,
             num_actions=4,
             num_states=states,
+            table=self._table(),
         )
 
         def dynamics(key: Key, obs: Array, action: Array) -> Outcome:
-            slip_key, move_key = jax.random.split(key)
-            slips = jax.random.uniform(slip_key) >= self.success
-            action = jnp.where(slips, jax.random.randint(move_key, (), 0, 4), action)
+            success, slip = jax.random.bits(key, (2,))
+            action = jnp.where(chance(success, self.success), action, below(slip, len(DIRECTIONS)))
             cell = jnp.stack([obs // self.size, obs % self.size])
             cell = jnp.clip(cell + jnp.asarray(DIRECTIONS)[action], 0, self.size - 1)
             next_obs = (cell[0] * self.size + cell[1]).astype(jnp.int32)
@@ -62,3 +63,19 @@ class TabularGridWorld:
             terminal=lambda obs: obs == states - 1,
         )
         return with_reward_noise(env, self.reward_noise)
+
+    def _table(self) -> Table:
+        """One outcome for each direction that the agent may end up moving in."""
+        states, directions = self.size**2, len(DIRECTIONS)
+        cells = np.stack(np.divmod(np.arange(states), self.size), axis=-1)
+        ends = np.clip(cells[:, None] + DIRECTIONS, 0, self.size - 1)
+        next_states = ends[..., 0] * self.size + ends[..., 1]
+        shape = (states, directions, directions)
+        slip = (1 - self.success) / directions
+        return Table(
+            lattice=(self.size, self.size),
+            next_states=np.broadcast_to(next_states[:, None], shape).astype(np.int32),
+            probability=np.broadcast_to(slip + self.success * np.eye(directions), shape),
+            reward=np.full(shape, -1.0),
+            terminal=np.arange(states) == states - 1,
+        )

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hcdyna import ring
-from hcdyna.types import Array, Info, Key, Scene, SearchControl, Transition
+from hcdyna.types import Array, Info, Key, Pair, Scene, SearchControl, Transition
 
 
-def drawn(draw: Callable[[Key, Scene, int], Array]) -> SearchControl:
-    """A strategy from `draw(key, scene, n) → obs [n, d]`."""
+def drawn(draw: Callable[[Key, Scene, int], Array | Pair]) -> SearchControl:
+    """A strategy from `draw(key, scene, n) → obs [n, d]`, or a Pair of obs [n, d] and actions."""
     return SearchControl(
         init=lambda obs: (),
         observe=lambda state, transition: state,

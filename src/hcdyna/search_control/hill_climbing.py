@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna import ring
-from hcdyna.errors import SettingsError
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.climbing import Noise, climb, draw_noise
+from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
 from hcdyna.settings import PythonOnly, check, number
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
 
@@ -23,7 +23,11 @@ Criterion = Callable[[Scene], Callable[[Array], Array]]
 
 @dataclass(frozen=True)
 class HillClimbing:
-    """Climb V̂ from a replay state once a time step, and queue the states on the way (HC-Dyna)."""
+    """Climb V̂ from a replay state once a time step, and queue the states on the way (HC-Dyna).
+
+    On a lattice of discrete states this is `TabularHillClimbing` with the same `steps` and
+    `queue_size`; the other fields are about continuous states.
+    """
 
     steps: int = number(100, at_least=0)
     """k, the number of gradient ascent steps per time step."""
@@ -59,10 +63,7 @@ class HillClimbing:
 
     def build(self, env: Environment) -> SearchControl:
         if env.spec.num_states is not None:
-            raise SettingsError(
-                f"search_control = hill_climbing: {env.spec.name} has a discrete state space, and "
-                "climbing needs a continuous one; use uniform, on_policy or replay"
-            )
+            return TabularHillClimbing(self.steps, queue_size=self.queue_size).build(env)
         return queued(
             self._propose,
             self.queue_size,

@@ -1,0 +1,135 @@
+"""V* of a tabular world, by exact value iteration and by the paper's recipe, kept on disk.
+
+Each result lies in the user's cache folder, in a file with the settings that made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hcdyna.errors import SettingsError
+from hcdyna.types import Spec
+
+STEPS, SEEDS = 1_000_000, 50
+"""The recipe: train ER this long, with so many seeds (appendix)."""
+LEARNING_RATE = 2**-2.5
+"""Of ER in the recipe; the text does not say. The smallest of its sweep has the least noise."""
+TOLERANCE = 1e-9
+"""Value iteration stops when no value changes by more."""
+
+
+def value_iteration(spec: Spec) -> np.ndarray:
+    """V* [states] of a world that knows its table; 0 at terminal states."""
+    table = _table_of(spec)
+    go_on = spec.discount * ~table.terminal[table.next_states]
+
+    def iterate() -> np.ndarray:
+        values = np.zeros(len(table.terminal))
+        while True:
+            goal = table.reward + go_on * values[table.next_states]
+            new = (table.probability * goal).sum(axis=-1).max(axis=-1)
+            new[table.terminal] = 0.0
+            if np.abs(new - values).max() <= TOLERANCE:
+                return new
+            values = new
+
+    made_by = {"tolerance": TOLERANCE, "world": digest(spec)}
+    return cached("value_iteration", made_by, iterate)
+
+
+def recipe(
+    environment: Any,
+    steps: int = STEPS,
+    seeds: int = SEEDS,
+    learning_rate: float = LEARNING_RATE,
+    together: int = 10,
+) -> np.ndarray:
+    """max_a Q [states] at the end of tabular ER, averaged over seeds; `together` train at a time.
+
+    What is finished stays in the cache, so that an interrupted call goes on where it was.
+    """
+    from hcdyna import Evaluation, Settings, Tabular, Training, train
+
+    world = digest(environment.build().spec)
+    settings = Settings(
+        environment=environment,
+        agent=Tabular(learning_rate),
+        search_control="replay",
+        training=Training(steps=steps, warmup=0, epsilon=0.2, batch_size=1),
+        evaluation=Evaluation(every=steps),
+    )
+
+    def some(chosen: list[int]) -> np.ndarray:
+        run = train(settings, chosen)
+        return np.stack([run.state(seed).agent.max(axis=-1) for seed in chosen])
+
+    found = []
+    for first in range(0, seeds, together):
+        chosen = list(range(first, min(first + together, seeds)))
+        part = made_by_recipe(world, steps, chosen, learning_rate)
+        found.append(cached("replay", part, partial(some, chosen)))
+    made_by = made_by_recipe(world, steps, list(range(seeds)), learning_rate)
+    return cached("recipe", made_by, lambda: np.concatenate(found).mean(axis=0, dtype=np.float64))
+
+
+def made_by_recipe(
+    world: str, steps: int, seeds: list[int], learning_rate: float
+) -> dict[str, Any]:
+    """What the result of the recipe depends on."""
+    return {"world": world, "steps": steps, "seeds": seeds, "learning_rate": learning_rate}
+
+
+def from_recipe(spec: Spec) -> np.ndarray:
+    """The cached result of the recipe in full; training for it is not done in passing."""
+    made_by = made_by_recipe(digest(spec), STEPS, list(range(SEEDS)), LEARNING_RATE)
+    if not cache_file("recipe", made_by).exists():
+        raise SettingsError(
+            f"surface = 'recipe': V* of {spec.name} by the paper's recipe is not in the cache; "
+            "run hcdyna.optimal_values.recipe, or use surface = 'optimal'"
+        )
+    return cached("recipe", made_by, lambda: np.empty(0))
+
+
+def digest(spec: Spec) -> str:
+    """A name for the world itself: its table and how returns are counted."""
+    table = _table_of(spec)
+    hashed = hashlib.sha256(repr((table.lattice, spec.discount, spec.time_limit)).encode())
+    for array in table[1:]:
+        hashed.update(np.ascontiguousarray(array).tobytes())
+    return f"{spec.name}-{hashed.hexdigest()[:16]}"
+
+
+def cached(kind: str, made_by: dict[str, Any], compute: Callable[[], np.ndarray]) -> np.ndarray:
+    """The array that these settings make, from the cache if it is there."""
+    path = cache_file(kind, made_by)
+    if path.exists():
+        with np.load(path) as stored:
+            return stored["values"]
+    values = compute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
+        np.savez(file, values=values, made_by=json.dumps(made_by))
+    os.replace(file.name, path)  # at once, so that nobody reads half a file
+    return values
+
+
+def cache_file(kind: str, made_by: dict[str, Any]) -> Path:
+    """Where the result of these settings belongs."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    name = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:16]
+    return Path(root) / "hcdyna" / "optimal_values" / f"{kind}-{name}.npz"
+
+
+def _table_of(spec: Spec) -> Any:
+    if spec.table is None:
+        raise SettingsError(f"{spec.name} does not know its transition probabilities (Spec.table)")
+    return spec.table
