@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hcdyna.rounding import round_every_operation
 
 if TYPE_CHECKING:
+    from hcdyna.agents.ddpg import DDPG
     from hcdyna.agents.dqn import DQN
     from hcdyna.environments.acrobot import Acrobot
     from hcdyna.environments.cart_pole import CartPole
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hcdyna.networks import Network
     from hcdyna.search_control.base import drawn, queued, with_value
     from hcdyna.search_control.climbing import climb
+    from hcdyna.search_control.continuous_gibbs import ContinuousGibbs
     from hcdyna.search_control.hill_climbing import HillClimbing
     from hcdyna.search_control.on_policy import OnPolicy
     from hcdyna.search_control.replay import Replay
@@ -37,6 +39,8 @@ __version__ = "0.1.0"
 HOME_OF = {
     "Acrobot": "hcdyna.environments.acrobot",
     "CartPole": "hcdyna.environments.cart_pole",
+    "ContinuousGibbs": "hcdyna.search_control.continuous_gibbs",
+    "DDPG": "hcdyna.agents.ddpg",
     "DQN": "hcdyna.agents.dqn",
     "Evaluation": "hcdyna.settings",
     "GridWorld": "hcdyna.environments.grid_world",
@@ -63,9 +67,11 @@ HOME_OF = {
 """Where each public name lives: JAX is imported with the first one that needs it."""
 
 __all__ = [
+    "DDPG",
     "DQN",
     "Acrobot",
     "CartPole",
+    "ContinuousGibbs",
     "Evaluation",
     "GridWorld",
     "GridWorldContinuous",

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from hcdyna import ring
+from hcdyna.continuous import ContinuousBatches, random_numbers, simulate
 from hcdyna.randomness import below, chance
 from hcdyna.settings import Settings, Training
 from hcdyna.types import (
@@ -30,6 +31,9 @@ from hcdyna.types import (
     SearchControl,
     Transition,
 )
+
+ADVANCE = 0x414456
+"""Sets the random numbers of exploration apart from the others of a time step."""
 
 
 class DynaState(NamedTuple):
@@ -102,7 +106,10 @@ def compose(
     def act(key: Key, state: DynaState, obs: Array) -> Array:
         return agent.act(key, state.agent, obs, training.epsilon)
 
-    def remember(state: DynaState, transition: Transition) -> DynaState:
+    def remember(key: Key, state: DynaState, transition: Transition) -> DynaState:
+        if agent.advance is not None:
+            advance_key = jax.random.fold_in(key, ADVANCE)
+            state = state._replace(agent=agent.advance(advance_key, state.agent))
         row = jax.tree.map(lambda x: jnp.asarray(x)[None], transition)
         return state._replace(
             replay=ring.extend(state.replay, row, jnp.ones(1, bool)),
@@ -110,13 +117,13 @@ def compose(
         )
 
     def observe(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
-        state = remember(state, transition)
+        state = remember(key, state, transition)
         model_state, info = model.update(key, state.model, state.replay)
         return state._replace(model=model_state), info
 
     def learn(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
         search_key, draw_key, model_key = jax.random.split(key, 3)
-        state = remember(state, transition)
+        state = remember(key, state, transition)
         # Partial keeps the parameters visible, for kernels that climb without autodiff.
         scene = Scene(
             env=env,
@@ -130,7 +137,7 @@ def compose(
         plan_info: Info = {}
         if training.planning_steps > 0:
             batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
-            agent_state, plan_info = plan(agent, state.agent, batches)
+            agent_state, plan_info = plan(agent, state.agent, batches, scene)
         model_state, model_info = model.update(model_key, state.model, state.replay)
         state = DynaState(agent_state, model_state, search_state, state.replay)
         return state, search_info | plan_info | model_info
@@ -140,7 +147,7 @@ def compose(
 
 def draw_mini_batches(
     key: Key, search_control: SearchControl, search_state: Any, scene: Scene, training: Training
-) -> MiniBatches | Transition:
+) -> MiniBatches | ContinuousBatches | Transition:
     """Draw all that the n updates of a time step need; only replay if nothing is to be simulated.
 
     Rows of a mini-batch are drawn independently, so those of all n come out of one draw.
@@ -155,37 +162,45 @@ def draw_mini_batches(
     replayed = by_batch(ring.sample(replay_key, scene.replay, n * (b - m)))
     if search_control.sample is None or m == 0:
         return replayed
-    num_actions = scene.env.spec.num_actions or 0
+    spec = scene.env.spec
     states = search_control.sample(state_key, search_state, scene, n * m)
-
-    every_action = jax.vmap(scene.predict, (None, None, 0))
-    outcome = jax.vmap(every_action, (0, 0, None))(
-        jax.random.split(model_key, n * m), states, jnp.arange(num_actions)
-    )
-    explore, random_action = jax.random.bits(action_key, (2, n, m))
     ready, fallback = None, None
     if search_control.ready is not None:
         ready = jnp.broadcast_to(search_control.ready(search_state), n)
         fallback = by_batch(ring.sample(fallback_key, scene.replay, n * m))
+    if spec.num_actions is None:
+        normal, keys = random_numbers(action_key, model_key, spec, (n, m), training.epsilon)
+        return ContinuousBatches(replayed, by_batch(states), normal, keys, ready, fallback)
+    every_action = jax.vmap(scene.predict, (None, None, 0))
+    outcome = jax.vmap(every_action, (0, 0, None))(
+        jax.random.split(model_key, n * m), states, jnp.arange(spec.num_actions)
+    )
+    explore, random_action = jax.random.bits(action_key, (2, n, m))
     return MiniBatches(
         replayed=replayed,
         states=by_batch(states),
         reward=by_batch(outcome.reward),
-        discount=by_batch(scene.env.spec.discount * (1.0 - outcome.terminated)),
+        discount=by_batch(spec.discount * (1.0 - outcome.terminated)),
         next_states=by_batch(outcome.next_obs),
         explore=chance(explore, training.epsilon),
-        random_action=below(random_action, num_actions),
+        random_action=below(random_action, spec.num_actions),
         ready=ready,
         fallback=fallback,
     )
 
 
-def plan(agent: Agent, state: Any, batches: MiniBatches | Transition) -> tuple[Any, Info]:
-    """The planning updates of a time step; pure, with its random numbers in `batches` [n, …]."""
+def plan(agent: Agent, state: Any, batches: Any, scene: Scene | None = None) -> tuple[Any, Info]:
+    """The planning updates of a time step; pure, with its random numbers in `batches` [n, …].
+
+    With continuous actions the model of `scene` is asked on the way.
+    """
 
     def step(state: Any, batch: Any) -> tuple[Any, Info]:
         if isinstance(batch, MiniBatches):
             batch = complete(agent, state, batch)
+        elif isinstance(batch, ContinuousBatches):
+            assert scene is not None, "continuous actions: the model must be at hand"
+            batch = mix(simulate(agent, state, batch, scene), batch)
         return agent.update(state, batch)
 
     state, info = jax.lax.scan(step, state, batches)
@@ -203,6 +218,11 @@ def complete(agent: Agent, state: Any, batch: MiniBatches) -> Transition:
         discount=choose(batch.discount, action),
         next_obs=choose(batch.next_states, action),
     )
+    return mix(simulated, batch)
+
+
+def mix(simulated: Transition, batch: MiniBatches | ContinuousBatches) -> Transition:
+    """One mini-batch [b, …] of simulated and replayed rows."""
     if batch.ready is not None:
         simulated = jax.tree.map(partial(jnp.where, batch.ready), simulated, batch.fallback)
     return jax.tree.map(lambda *rows: jnp.concatenate(rows), simulated, batch.replayed)

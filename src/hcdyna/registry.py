@@ -23,6 +23,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "agents": {
         "dqn": "hcdyna.agents.dqn:DQN",
+        "ddpg": "hcdyna.agents.ddpg:DDPG",
     },
     "models": {
         "true": "hcdyna.models.true:TrueModel",
@@ -33,6 +34,7 @@ PARTS: dict[str, dict[str, str]] = {
         "on_policy": "hcdyna.search_control.on_policy:OnPolicy",
         "uniform": "hcdyna.search_control.uniform:Uniform",
         "hill_climbing": "hcdyna.search_control.hill_climbing:HillClimbing",
+        "continuous_gibbs": "hcdyna.search_control.continuous_gibbs:ContinuousGibbs",
     },
 }
 
