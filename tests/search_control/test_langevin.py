@@ -107,7 +107,7 @@ def test_the_papers_normalised_step_has_another_limit(case):
 
 @pytest.mark.parametrize("step_size", [0.1, 0.02])
 def test_shorter_normalised_steps_do_not_help(step_size):
-    """A drift of constant length is the gradient of −‖s‖, so with noise to match exp(−‖s‖) it is."""
+    """A drift of constant length is the gradient of −‖s‖: with noise to match, exp(−‖s‖)."""
     states = long_run(round_hill, step_size=step_size, eta=2 * step_size)
     found = histogram(states, -6.0, 6.0)
     assert distance(found, exact(round_hill, -6.0, 6.0)) > 4 * TOLERANCE
