@@ -33,3 +33,29 @@ class Probe:
             project=lambda obs: jnp.clip(obs, 0, 1),
             terminal=lambda obs: jnp.asarray(self.terminates),
         )
+
+
+@dataclass(frozen=True)
+class Bandit:
+    """One state, one step, an action in [−1, 1]²; reward −‖action − best‖²."""
+
+    best = (0.4, -0.6)
+
+    def build(self):
+        spec = Spec(
+            name="Bandit",
+            low=np.zeros(1, np.float32),
+            high=np.ones(1, np.float32),
+            discount=0.9,
+            time_limit=10,
+            action_size=2,
+        )
+        return Environment(
+            spec,
+            reset=lambda key: jnp.zeros(1),
+            dynamics=lambda key, obs, action: Outcome(
+                jnp.zeros(1), -jnp.sum(jnp.square(action - jnp.array(self.best))), jnp.asarray(True)
+            ),
+            project=lambda obs: jnp.clip(obs, 0, 1),
+            terminal=lambda obs: jnp.asarray(True),
+        )

@@ -54,6 +54,7 @@ def test_search_control(name, env_name):
         {"natural_gradient": False},
         {"noise": "diagonal", "noisy_start": True},
         {"noise": "none", "normalise": False, "step_size": 0.01},
+        {"noise": "langevin", "normalise": False, "noisy_start": True},
         {"threshold": "average", "max_accepted": 3},
         {"skip_terminal": True, "steps": 7},
         {"criterion": lambda scene: lambda obs: obs[0]},

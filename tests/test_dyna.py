@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hcdyna import DQN, Settings, Tabular, TabularGridWorld, Training, Uniform, ring
-from hcdyna.dyna import MiniBatches, build, choose, complete, compose, draw_mini_batches, plan
+from hcdyna.dyna import build, compose
+from hcdyna.planning import MiniBatches, choose, complete, draw_mini_batches, plan
 from hcdyna.search_control.base import drawn, queued
 from hcdyna.search_control.hill_climbing import HillClimbing
 from hcdyna.testing import some_transitions

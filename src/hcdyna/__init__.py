@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hcdyna.rounding import round_every_operation
 
 if TYPE_CHECKING:
+    from hcdyna.agents.ddpg import DDPG
     from hcdyna.agents.dqn import DQN
     from hcdyna.agents.tabular import Tabular
     from hcdyna.environments.acrobot import Acrobot
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from hcdyna.networks import Network
     from hcdyna.search_control.base import drawn, queued, with_value
     from hcdyna.search_control.climbing import climb
+    from hcdyna.search_control.continuous_gibbs import ContinuousGibbs
     from hcdyna.search_control.gibbs import Gibbs
     from hcdyna.search_control.hill_climbing import HillClimbing
     from hcdyna.search_control.on_policy import OnPolicy
@@ -44,6 +46,8 @@ HOME_OF = {
     "Acrobot": "hcdyna.environments.acrobot",
     "CartPole": "hcdyna.environments.cart_pole",
     "CountedModel": "hcdyna.models.counted",
+    "ContinuousGibbs": "hcdyna.search_control.continuous_gibbs",
+    "DDPG": "hcdyna.agents.ddpg",
     "DQN": "hcdyna.agents.dqn",
     "Evaluation": "hcdyna.settings",
     "Gibbs": "hcdyna.search_control.gibbs",
@@ -79,9 +83,11 @@ HOME_OF = {
 """Where each public name lives: JAX is imported with the first one that needs it."""
 
 __all__ = [
+    "DDPG",
     "DQN",
     "Acrobot",
     "CartPole",
+    "ContinuousGibbs",
     "CountedModel",
     "Evaluation",
     "Gibbs",

@@ -8,8 +8,6 @@ replay.extend → search_control.update (climb, accept, enqueue)
 
 from __future__ import annotations
 
-import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +15,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from hcdyna import ring
-from hcdyna.randomness import below, chance
+from hcdyna.planning import draw_mini_batches, plan
 from hcdyna.settings import Settings, Training
 from hcdyna.types import (
     Agent,
@@ -27,11 +25,13 @@ from hcdyna.types import (
     Info,
     Key,
     Model,
-    Pair,
     Scene,
     SearchControl,
     Transition,
 )
+
+ADVANCE = 0x414456
+"""Sets the random numbers of exploration apart from the others of a time step."""
 
 
 class DynaState(NamedTuple):
@@ -41,35 +41,6 @@ class DynaState(NamedTuple):
     model: Any
     search_control: Any
     replay: ring.Ring
-
-
-class MiniBatches(NamedTuple):
-    """The n mini-batches of one time step with all their random numbers: what `plan` consumes.
-
-    Of each batch of b, m = ρb rows are simulated from search-control states and b − m replayed. The
-    model does not change within a time step, so it is asked beforehand for the outcome of every
-    action, and the update picks the ε-greedy one with the Q of that moment.
-    """
-
-    replayed: Transition
-    """[n, b − m, …]"""
-    states: Array
-    """[n, m, d] from search-control"""
-    reward: Array
-    """[n, m, actions] of each action there …"""
-    discount: Array
-    """[n, m, actions] … γ·(1 − terminated) …"""
-    next_states: Array
-    """[n, m, actions, d] … and where it leads"""
-    explore: Array
-    """[n, m] whether the ε-greedy action is a random one …"""
-    random_action: Array
-    """[n, m] … and which"""
-    ready: Array | None
-    """[n] whether search-control has states to offer, the same for all; None: it always has.
-    [n, m] whether a row is taken from there, where ρb is not whole and m = b"""
-    fallback: Transition | None
-    """[n, m, …] replayed rows to use otherwise"""
 
 
 def build(settings: Settings) -> tuple[Environment, Dyna]:
@@ -105,20 +76,23 @@ def compose(
     def act(key: Key, state: DynaState, obs: Array) -> Array:
         return agent.act(key, state.agent, obs, training.epsilon)
 
-    def remember(state: DynaState, transition: Transition) -> DynaState:
+    def remember(key: Key, state: DynaState, transition: Transition) -> DynaState:
+        if agent.advance is not None:
+            advance_key = jax.random.fold_in(key, ADVANCE)
+            state = state._replace(agent=agent.advance(advance_key, state.agent))
         return state._replace(
             replay=ring.extend(state.replay, as_batch(transition), jnp.ones(1, bool)),
             search_control=search_control.observe(state.search_control, transition),
         )
 
     def observe(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
-        state = remember(state, transition)
+        state = remember(key, state, transition)
         model_state, info = model.update(key, state.model, state.replay)
         return state._replace(model=model_state), info
 
     def learn(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
         search_key, draw_key, model_key = jax.random.split(key, 3)
-        state = remember(state, transition)
+        state = remember(key, state, transition)
         model_info: Info = {}
         if training.learn_at_once:
             agent_state, _ = agent.update(state.agent, as_batch(transition))
@@ -137,7 +111,7 @@ def compose(
         plan_info: Info = {}
         if training.planning_steps > 0:
             batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
-            agent_state, plan_info = plan(agent, state.agent, batches)
+            agent_state, plan_info = plan(agent, state.agent, batches, scene)
         model_state = state.model
         if not training.learn_at_once:
             model_state, model_info = model.update(model_key, state.model, state.replay)
@@ -150,93 +124,3 @@ def compose(
 def as_batch(transition: Transition) -> Transition:
     """A mini-batch [1, …] of a single transition."""
     return jax.tree.map(lambda x: jnp.asarray(x)[None], transition)
-
-
-def draw_mini_batches(
-    key: Key, search_control: SearchControl, search_state: Any, scene: Scene, training: Training
-) -> MiniBatches | Transition:
-    """Draw all that the n updates of a time step need; only replay if nothing is to be simulated.
-
-    Rows of a mini-batch are drawn independently, so those of all n come out of one draw.
-    """
-    replay_key, state_key, model_key, action_key, fallback_key = jax.random.split(key, 5)
-    n, b = training.planning_steps, training.batch_size
-    share = 0.0 if search_control.sample is None else training.mixing_rate * b
-    # Where ρb is not whole, all rows are drawn from either source, and a coin decides for each.
-    whole = math.isclose(share, round(share), abs_tol=1e-9)
-    m = round(share) if whole else b
-
-    def by_batch(rows: Any) -> Any:
-        return jax.tree.map(lambda x: x.reshape(n, x.shape[0] // n, *x.shape[1:]), rows)
-
-    replayed = by_batch(ring.sample(replay_key, scene.replay, n * (b - m)))
-    if search_control.sample is None or m == 0:
-        return replayed
-    num_actions = scene.env.spec.num_actions or 0
-    states = search_control.sample(state_key, search_state, scene, n * m)
-    states, action = states if isinstance(states, Pair) else (states, None)
-
-    every_action = jax.vmap(scene.predict, (None, None, 0))
-    outcome = jax.vmap(every_action, (0, 0, None))(
-        jax.random.split(model_key, n * m), states, jnp.arange(num_actions)
-    )
-    explore, random_action, *coin = jax.random.bits(action_key, (2 if whole else 3, n, m))
-    ready, fallback = None, None
-    if search_control.ready is not None:
-        ready = jnp.broadcast_to(search_control.ready(search_state), n)
-    if not whole:
-        heads = chance(coin[0], training.mixing_rate)
-        ready = heads if ready is None else heads & ready[:, None]
-    if ready is not None:
-        fallback = by_batch(ring.sample(fallback_key, scene.replay, n * m))
-    return MiniBatches(
-        replayed=replayed,
-        states=by_batch(states),
-        reward=by_batch(outcome.reward),
-        discount=by_batch(scene.env.spec.discount * (1.0 - outcome.terminated)),
-        next_states=by_batch(outcome.next_obs),
-        explore=chance(explore, training.epsilon) if action is None else jnp.ones((n, m), bool),
-        random_action=below(random_action, num_actions) if action is None else by_batch(action),
-        ready=ready,
-        fallback=fallback,
-    )
-
-
-def plan(agent: Agent, state: Any, batches: MiniBatches | Transition) -> tuple[Any, Info]:
-    """The planning updates of a time step; pure, with its random numbers in `batches` [n, …]."""
-
-    def step(state: Any, batch: Any) -> tuple[Any, Info]:
-        if isinstance(batch, MiniBatches):
-            batch = complete(agent, state, batch)
-        return agent.update(state, batch)
-
-    state, info = jax.lax.scan(step, state, batches)
-    return state, jax.tree.map(lambda x: x[-1], info)
-
-
-def complete(agent: Agent, state: Any, batch: MiniBatches) -> Transition:
-    """One mini-batch [b, …]: ε-greedy simulated rows first, then replayed ones."""
-    greedy = jax.vmap(agent.greedy, (None, 0))(state, batch.states)
-    action = jnp.where(batch.explore, batch.random_action, greedy)
-    simulated = Transition(
-        obs=batch.states,
-        action=action,
-        reward=choose(batch.reward, action),
-        discount=choose(batch.discount, action),
-        next_obs=choose(batch.next_states, action),
-    )
-    if batch.ready is not None:
-        simulated = jax.tree.map(partial(where_row, batch.ready), simulated, batch.fallback)
-    return jax.tree.map(lambda *rows: jnp.concatenate(rows), simulated, batch.replayed)
-
-
-def where_row(condition: Array, x: Array, y: Array) -> Array:
-    """Rows of x [m, …] where `condition` [m], else of y; one condition [] stands for all rows."""
-    return jnp.where(condition.reshape(condition.shape + (1,) * (x.ndim - 1)), x, y)
-
-
-def choose(table: Array, action: Array) -> Array:
-    """Row `action` [m] of each `table` [m, actions, …]; a masked sum, since gathers are slow."""
-    mask = jax.nn.one_hot(action, table.shape[1], dtype=bool)
-    mask = mask.reshape(mask.shape + (1,) * (table.ndim - 2))
-    return jnp.sum(jnp.where(mask, table, 0), axis=1, dtype=table.dtype)

@@ -15,6 +15,9 @@ from hcdyna.types import Array, Key
 
 Activation = Literal["relu", "tanh"]
 
+FEWEST_OUTPUTS = 4
+"""With fewer, XLA's products round differently for one agent and for many: see `sum_rows`."""
+
 
 def relu(x: Array) -> Array:
     """max(0, x)."""
@@ -109,7 +112,11 @@ def _affine_forward(layer: Layer, x: Array) -> tuple[Array, tuple[Layer, Array]]
 
 def _affine_backward(saved: tuple[Layer, Array], g: Array) -> tuple[Layer, Array]:
     layer, x = saved
-    return Layer(x.T @ g, sum_rows(g)), g @ layer.weights.T
+    bias = sum_rows(g)
+    if g.shape[1] >= FEWEST_OUTPUTS:
+        return Layer(x.T @ g, bias), g @ layer.weights.T
+    weights = x.T @ g if g.shape[1] > 1 else sum_rows(x * g)[:, None]
+    return Layer(weights, bias), sum_rows(g.T[:, :, None] * layer.weights.T[:, None, :])
 
 
 def sum_rows(x: Array) -> Array:

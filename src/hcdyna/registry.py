@@ -24,6 +24,7 @@ PARTS: dict[str, dict[str, str]] = {
     "agents": {
         "dqn": "hcdyna.agents.dqn:DQN",
         "tabular": "hcdyna.agents.tabular:Tabular",
+        "ddpg": "hcdyna.agents.ddpg:DDPG",
     },
     "models": {
         "true": "hcdyna.models.true:TrueModel",
@@ -41,6 +42,7 @@ PARTS: dict[str, dict[str, str]] = {
         "gibbs": "hcdyna.search_control.gibbs:Gibbs",
         "visited_pairs": "hcdyna.search_control.visited_pairs:VisitedPairs",
         "prioritised_sweeping": "hcdyna.search_control.prioritised_sweeping:PrioritisedSweeping",
+        "continuous_gibbs": "hcdyna.search_control.continuous_gibbs:ContinuousGibbs",
     },
 }
 

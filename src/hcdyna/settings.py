@@ -108,7 +108,8 @@ class Training:
     warmup: int = number(5_000, at_least=0)
     """Steps with uniformly random actions before learning starts."""
     epsilon: float = number(0.1, at_least=0, at_most=1)
-    """ε of the behaviour policy, and of the actions simulated in planning."""
+    """ε of the behaviour policy, and of the actions simulated in planning. Continuous actions have
+    noise of their own (see the agent), which ε = 0 switches off."""
     planning_steps: int = number(10, at_least=0)
     """n, mini-batch updates per environment step."""
     batch_size: int = number(32, at_least=1)
@@ -132,7 +133,7 @@ class Evaluation:
     every: int = number(1_000, at_least=1)
     """Environment steps between two evaluations."""
     epsilon: float = number(0.05, at_least=0, at_most=1)
-    """ε while evaluating."""
+    """ε while evaluating; continuous actions are evaluated without noise."""
     episodes: int = number(1, at_least=1)
     """Episodes per evaluation; their mean return is reported."""
 

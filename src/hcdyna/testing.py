@@ -49,6 +49,15 @@ def check_agent(agent: Agent, env: Environment) -> None:
     assert np.array_equal(
         jax.vmap(lambda k, s, o: agent.act(k, s, o, 0.0))(keys, states, obs), greedy
     ), "with ε = 0 the behaviour is greedy"
+    explore = agent.explore
+    if explore is not None:
+        still = jnp.zeros(spec.example_action().shape)
+        explored = jax.vmap(lambda s, o: explore(s, o, still))(states, obs)
+        _close(explored, greedy, "numbers of zero make no noise")
+    if agent.advance is not None:
+        advanced = jax.vmap(agent.advance)(keys, states)
+        _same_structure(advanced, states)
+        _close(jax.vmap(agent.greedy)(advanced, obs), greedy, "advance changes only exploration")
     value = _pure(agent.value, (states, obs), "value")
     assert value.shape == (FEW,), "value: a scalar"
     batch = every_action_at(env, obs)

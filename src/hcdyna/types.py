@@ -110,6 +110,12 @@ class Agent(NamedTuple):
     """state, obs [d] → V(s), a scalar that hill climbing can differentiate."""
     update: Callable[[Any, Transition], tuple[Any, Info]]
     """state, batch [b, …] → one step of learning."""
+    advance: Callable[[Key, Any], Any] | None = None
+    """key, state → state, on every real step: what exploration remembers, as a noise process does.
+    None: nothing."""
+    explore: Callable[[Any, Array, Array], Array] | None = None
+    """state, obs [d], standard normal numbers [size] → a continuous action of the behaviour, its
+    noise made afresh from these; for planning. None: planning takes the greedy action."""
 
 
 class Model(NamedTuple):

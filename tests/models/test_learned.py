@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna import GridWorld, LearnedModel, ring
+from hcdyna import GridWorld, GridWorldContinuous, LearnedModel, ring
+from hcdyna.testing import some_transitions
 from hcdyna.types import Transition
 
 
@@ -42,6 +43,27 @@ def test_it_learns_moves_rewards_and_the_end():
     assert np.mean(np.asarray(outcome.terminated) == ended) > 0.995
     assert np.mean(np.asarray(outcome.terminated)[ended]) > 0.5
     assert np.all((outcome.next_obs >= 0) & (outcome.next_obs <= 1)), "predictions pass through Π"
+
+
+def test_with_continuous_actions_it_takes_both():
+    """One answer for the pair (s, a): loss by hand, and a prediction that depends on the action."""
+    env = GridWorldContinuous().build()
+    model = LearnedModel(hidden=(4,), batch_size=3).build(env)
+    row = jax.tree.map(lambda x: x[:1], some_transitions(env, 2))
+    replay = ring.extend(ring.init(jax.tree.map(lambda x: x[0], row), 1), row, jnp.ones(1, bool))
+    state = model.init(jax.random.key(1))
+    hidden, output = state.params
+    assert (hidden.weights.shape, output.weights.shape) == ((4, 4), (4, 4))
+    h = np.maximum(np.hstack([row.obs, row.action])[0] @ hidden.weights + hidden.bias, 0)
+    out = h @ output.weights + output.bias
+    moved = np.mean((out[:2] - (row.next_obs[0] - row.obs[0])) ** 2)
+    entropy = np.log1p(np.exp(-out[3]))  # this row is a terminal one
+    _, info = model.update(jax.random.key(2), state, replay)
+    np.testing.assert_allclose(info["model_loss"], moved + (out[2] + 1) ** 2 + entropy, rtol=1e-4)
+    outcome = model.predict(jax.random.key(0), state, row.obs[0], row.action[0])
+    np.testing.assert_allclose(outcome.next_obs, np.clip(row.obs[0] + out[:2], 0, 1), rtol=1e-4)
+    other = model.predict(jax.random.key(0), state, row.obs[0], -row.action[0])
+    assert not np.allclose(outcome.reward, other.reward)
 
 
 def test_its_loss_by_hand():

@@ -1,4 +1,8 @@
-"""A model learned online: a network predicts the difference s′ − s, the reward, and the end."""
+"""A model learned online: a network predicts the difference s′ − s, the reward, and the end.
+
+With discrete actions the network takes s and answers for every action; with continuous ones it
+takes (s, a) and answers for this one.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ class ModelState(NamedTuple):
 
 @dataclass(frozen=True)
 class LearnedModel:
-    """Predict s′ − s, reward and termination of every action, from replayed transitions."""
+    """Predict s′ − s, reward and termination of an action, from replayed transitions."""
 
     learning_rate: float = number(1e-4, above=0)
     """Adam's step size."""
@@ -41,29 +45,36 @@ class LearnedModel:
 
     def build(self, env: Environment) -> Model:
         spec = env.spec
-        if spec.num_actions is None or spec.num_states is not None:
+        if spec.num_states is not None:
             raise SettingsError(
-                f"model = learned: {spec.name} has continuous actions or a discrete state space; "
-                "the learned model needs discrete actions and continuous states"
+                f"model = learned: {spec.name} has a discrete state space; "
+                "the learned model needs a continuous one"
             )
-        num_actions, d = spec.num_actions, spec.low.shape[0]
-        # For each action: d differences, the reward, and the log-odds that the episode ends.
-        network = mlp((d, *self.hidden, num_actions * (d + 2)), self.activation)
+        num_actions, size, d = spec.num_actions, spec.action_size or 0, spec.low.shape[0]
+        # For each answer: d differences, the reward, and the log-odds that the episode ends.
+        answers = 1 if num_actions is None else num_actions
+        network = mlp((d + size, *self.hidden, answers * (d + 2)), self.activation)
 
         def init(key: Key) -> ModelState:
             params = network.init(key)
             return ModelState(params, adam.init(params))
 
+        def asked(obs: Array, action: Array) -> Array:
+            return obs if num_actions is not None else jnp.concatenate([obs, action], axis=-1)
+
         def of_action(row: Array, action: Array) -> Array:
+            if num_actions is None:
+                return row
             # A masked sum instead of an index: gathers are slow, and so are their gradients.
             return jax.nn.one_hot(action, num_actions) @ row.reshape(num_actions, d + 2)
 
         def predict(key: Key, state: ModelState, obs: Array, action: Array) -> Outcome:
-            out = of_action(network.apply(state.params, obs), action)
+            out = of_action(network.apply(state.params, asked(obs, action)), action)
             return Outcome(env.project(obs + out[:d]), out[d], out[d + 1] > 0.0)
 
         def loss(params: Any, batch: Transition) -> Array:
-            out = jax.vmap(of_action)(network.on_batch(params, batch.obs), batch.action)
+            rows = network.on_batch(params, asked(batch.obs, batch.action))
+            out = jax.vmap(of_action)(rows, batch.action)
             moved = jnp.mean(jnp.square(out[:, :d] - (batch.next_obs - batch.obs)))
             reward = jnp.mean(jnp.square(out[:, d] - batch.reward))
             ended = (batch.discount == 0.0).astype(jnp.float32)

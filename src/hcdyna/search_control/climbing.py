@@ -12,11 +12,12 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from hcdyna.errors import SettingsError
 from hcdyna.networks import sum_rows
 from hcdyna.search_control.moments import distance, root
 from hcdyna.types import Array, Key
 
-Noise = Literal["full", "diagonal", "none"]
+Noise = Literal["full", "diagonal", "langevin", "none"]
 
 SMALLEST_GRADIENT = 1e-8
 """Below this length of Σ̂g its direction is rounding error: no drift."""
@@ -46,7 +47,9 @@ def climb(
 
     `covariance` [d, d] is Σ̂, the inverse of the metric of the natural gradient (None: the
     identity). Noise is N(0, ηΣ̂) if "full", or independent per variable with standard deviation
-    `noise_scale`·√diag Σ̂ if "diagonal". The other arguments are those of `climb_along`.
+    `noise_scale`·√diag Σ̂ if "diagonal". If "langevin" it is N(0, 2αΣ̂), and with `normalise` off
+    the climb is the unadjusted Langevin algorithm, whose states have the density exp(criterion) in
+    the long run, up to an error that shrinks with α. Other arguments are those of `climb_along`.
 
     >>> import jax, jax.numpy as jnp
     >>> hill = lambda s: -jnp.sum((s - 0.7) ** 2)
@@ -55,6 +58,8 @@ def climb(
     (True, 20)
     """
     covariance = jnp.eye(start.shape[0]) if covariance is None else covariance
+    check_langevin(noise, normalise)
+    eta = noise_level(noise, eta, step_size)
     drawn = draw_noise(key, covariance, steps, noise, eta, noise_scale)
     return climb_along(
         drawn,
@@ -68,6 +73,17 @@ def climb(
         skip=skip,
         max_accepted=max_accepted,
     )
+
+
+def check_langevin(noise: Noise, normalise: bool) -> None:
+    """Langevin's noise belongs to a plain step: divided by ‖Σ̂g‖, it would sample nothing known."""
+    if noise == "langevin" and normalise:
+        raise SettingsError('noise = "langevin": the step must be plain; give normalise=False too')
+
+
+def noise_level(noise: Noise, eta: float | Array, step_size: float | Array) -> float | Array:
+    """η of the noise N(0, ηΣ̂): 2α for Langevin, where it is not a choice."""
+    return 2.0 * step_size if noise == "langevin" else eta
 
 
 def draw_noise(

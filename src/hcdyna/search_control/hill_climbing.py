@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from hcdyna import ring
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import queued
-from hcdyna.search_control.climbing import Noise, climb, draw_noise
+from hcdyna.search_control.climbing import Noise, check_langevin, climb, draw_noise, noise_level
 from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
 from hcdyna.settings import PythonOnly, check, number
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
@@ -38,7 +38,8 @@ class HillClimbing:
     natural_gradient: bool = True
     """Scale gradient and noise by the covariance of the visited states; off: Σ̂ = I."""
     noise: Noise = "full"
-    """full: N(0, ηΣ̂). diagonal: standard deviation noise_scale·√diag Σ̂. none."""
+    """full: N(0, ηΣ̂). diagonal: standard deviation noise_scale·√diag Σ̂. langevin: N(0, 2αΣ̂), with
+    `normalise` off. none."""
     eta: float = number(0.1, at_least=0)
     """η, the stochasticity of the climb, for full noise."""
     noise_scale: float = number(0.05, at_least=0)
@@ -60,6 +61,7 @@ class HillClimbing:
 
     def __post_init__(self) -> None:
         check(self)
+        check_langevin(self.noise, self.normalise)
 
     def build(self, env: Environment) -> SearchControl:
         if env.spec.num_states is not None:
@@ -88,7 +90,8 @@ class HillClimbing:
             covariance = jnp.eye(spec.low.shape[0])
         start = ring.sample(start_key, scene.replay, 1).obs[0]
         if self.noisy_start:
-            shake = draw_noise(shake_key, covariance, 1, self.noise, self.eta, self.noise_scale)
+            eta = noise_level(self.noise, self.eta, self.step_size)
+            shake = draw_noise(shake_key, covariance, 1, self.noise, eta, self.noise_scale)
             start = project(start + shake[0])
         states, accepted = climb(
             climb_key,

@@ -69,14 +69,20 @@ def model_error(key: Key, env: Environment, model: Model, state: Any) -> Array:
 def run_episode(
     key: Key, env: Environment, agent: Agent, state: Any, epsilon: Array | float
 ) -> tuple[Array, Array]:
-    """The sum of rewards and the number of steps of one episode, cut at the time limit."""
+    """The sum of rewards and the number of steps of one episode, cut at the time limit.
+
+    Discrete actions are ε-greedy; continuous ones are without noise, whatever ε.
+    """
     key, reset_key = jax.random.split(key)
     zero = jnp.zeros(())
     start = Episode(key, env.reset(reset_key), zero, jnp.zeros((), jnp.int32), zero > 1)
 
     def step(episode: Episode) -> Episode:
         key, act_key, env_key = jax.random.split(episode.key, 3)
-        action = agent.act(act_key, state, episode.obs, epsilon)
+        if env.spec.num_actions is None:
+            action = agent.greedy(state, episode.obs)
+        else:
+            action = agent.act(act_key, state, episode.obs, epsilon)
         outcome = env.dynamics(env_key, episode.obs, action)
         length = episode.length + 1
         over = outcome.terminated | (length >= env.spec.time_limit)
