@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 DRIVER = shutil.which("chromedriver")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 QUIET = (
     "--headless --no-sandbox --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars "
@@ -114,7 +116,9 @@ def wait_for(address: str, seconds: float = 30) -> None:
 def call(address: str, content: Any = None, method: str | None = None) -> Any:
     """The value that the driver answers; its own words if it refuses."""
     body = None if content is None else json.dumps(content).encode()
-    request = urllib.request.Request(address, body, {"Content-Type": "application/json"}, method=method)
+    request = urllib.request.Request(
+        address, body, {"Content-Type": "application/json"}, method=method
+    )
     try:
         # No proxy stands between a test and its own machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

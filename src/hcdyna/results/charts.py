@@ -24,8 +24,8 @@ AXIS = {"gridcolor": "#e8eaed", "linecolor": "#9aa0a6", "zeroline": False, "auto
 STEPS = AXIS | {"tickformat": ",d", "rangemode": "tozero"}
 LAYOUT: dict[str, Any] = {
     "font": {"family": "system-ui, sans-serif", "size": 13, "color": "#202124"},
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "rgba(0,0,0,0)",
+    "paper_bgcolor": "#ffffff",
+    "plot_bgcolor": "#ffffff",
     "hoverlabel": {"namelength": -1, "bgcolor": "#ffffff"},
     "hovermode": "x unified",
 }
@@ -37,7 +37,7 @@ DIAGNOSTICS = {
     "hit_edge": "Share of climbs that meet the edge of the box",
     "queue_size": "States in the search-control queue",
     "model_loss": "Loss of the model",
-    "model_error": "Distance of the model's next state from the true one",
+    "model_error": "Error of the model's next state",
 }
 """What training reports, in words; anything else goes by its own name."""
 ON_LOG_SCALE = ("loss", "model_loss", "model_error")
@@ -81,10 +81,9 @@ def diagnostics(curves: Sequence[Curve]) -> list[dict[str, Any]]:
                 traces += _spread(curve, table[name].reshape(shape)[curve.setting])
         if not traces:
             continue
-        kind = {"type": "log", "exponentformat": "power"} if name in ON_LOG_SCALE else {}
         layout = LAYOUT | {
             "xaxis": STEPS | {"nticks": 5},
-            "yaxis": AXIS | {"nticks": 6} | kind,
+            "yaxis": AXIS | {"nticks": 6} | _scale(name, traces),
             "margin": {"l": 48, "r": 12, "t": 8, "b": 30},
             "showlegend": False,
         }
@@ -189,6 +188,15 @@ def _band(steps: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> 
         "hoverinfo": "skip",
         "showlegend": False,
     }
+
+
+def _scale(name: str, traces: list[dict[str, Any]]) -> dict[str, Any]:
+    """Logarithmic for errors, with a label at every decade, or at 1, 2 and 5 if they are few."""
+    heights = [y for trace in traces for y in trace["y"] if y is not None]
+    if name not in ON_LOG_SCALE or not heights or min(heights) <= 0:
+        return {}
+    few = max(heights) / min(heights) < 300
+    return {"type": "log", "dtick": "D2" if few else 1, "minorloglabels": "complete"}
 
 
 def _title(text: str) -> dict[str, Any]:

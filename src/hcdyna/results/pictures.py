@@ -16,12 +16,12 @@ from hcdyna import ring
 from hcdyna.environments import grid_world
 from hcdyna.errors import SettingsError
 from hcdyna.results.curves import algorithm
-from hcdyna.search_control.climbing import climb
+from hcdyna.results.snapshots import surface_and_climbs
 from hcdyna.settings import Settings
 from hcdyna.training.run import Run
 
-STARTS = np.array([[0.1, 0.1], [0.9, 0.9], [0.1, 0.9], [0.9, 0.1], [0.3, 0.4]], np.float32)
-"""Where the climbs of the paper's Figure 1 start, as fractions of the box."""
+POINTS = 121
+"""Points along each side of the value surface."""
 SHOWN = 1_500
 """States of each kind in a picture."""
 VARIABLES = {
@@ -65,7 +65,7 @@ def plot_agent(
             replay_and_queue(axes, settings, state, pair)
         dark = {}
     handles, labels = every_axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, **dark)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, markerscale=1.6, **dark)
     steps = f"after {run.steps[-1]:,} steps, " if len(run.steps) else ""
     figure.suptitle(f"{algorithm(settings)} on {spec.name}, {steps}seed {seed}", size="medium")
     return figure
@@ -76,14 +76,14 @@ def pairs_of(variables: Any, dimensions: int) -> list[tuple[int, int]]:
     if dimensions < 2:
         return [(0, 0)]
     given = list(variables)
+    if not given:
+        raise SettingsError("variables: must be at least one pair")
     pairs = [tuple(given)] if all(isinstance(v, int) for v in given) else [tuple(p) for p in given]
     for pair in pairs:
         if len(pair) != 2 or not all(type(v) is int and 0 <= v < dimensions for v in pair):
             raise SettingsError(
                 f"variables = {variables!r}: must be pairs of numbers from 0 to {dimensions - 1}"
             )
-    if not pairs:
-        raise SettingsError("variables: must be at least one pair")
     return pairs
 
 
@@ -144,10 +144,10 @@ def value_surface(
     """
     env = settings.environment.build()
     agent = settings.agent.build(env.spec)
-    value = jax.jit(partial(agent.value, state.agent))
+    look = jax.jit(partial(surface_and_climbs, env, agent.value, points=POINTS))
+    heights, paths = (np.asarray(x) for x in look(state.agent))
     low, high = env.spec.low, env.spec.high
-    x, y = (np.linspace(low[i], high[i], 120, dtype=np.float32) for i in (0, 1))
-    heights = np.asarray(jax.vmap(jax.vmap(value))(np.stack(np.meshgrid(x, y), axis=-1)))
+    x, y = (np.linspace(low[i], high[i], POINTS) for i in (0, 1))
     sound = bool(np.isfinite(heights).all())
     if sound:
         picture = axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
@@ -164,7 +164,7 @@ def value_surface(
         crosses = {"s": 14, "color": "white", "marker": "+", "linewidths": 0.6}
         axes.scatter(queued[:, 0], queued[:, 1], **crosses, label="search-control queue")  # type: ignore[arg-type]
     if sound:
-        draw_climbs(axes, env, value)
+        draw_climbs(axes, paths)
     if isinstance(settings.environment, grid_world.GridWorld | grid_world.GridWorldContinuous):
         draw_grid_world(axes, settings.environment.wall)
     axes.set_xlim(low[0], high[0])
@@ -174,21 +174,9 @@ def value_surface(
     axes.set_ylabel(names[1])
 
 
-def draw_climbs(axes: Axes, env: Any, value: Any) -> None:
-    """Climbs without noise from the starts of the paper's Figure 1."""
-    low, high = env.spec.low, env.spec.high
-    # In units of the box, so that a step is as long along x as along y.
-    climbing = partial(
-        climb,
-        noise="none",
-        steps=100,
-        step_size=0.02 * float(np.linalg.norm(high - low)) / np.sqrt(2),
-        covariance=jnp.diag(jnp.square(high - low)),
-        project=env.project,
-    )
-    for number, start in enumerate(jnp.asarray(low + (high - low) * STARTS)):
-        states, _ = climbing(jax.random.key(0), start, value)
-        path = np.concatenate([start[None], states])
+def draw_climbs(axes: Axes, paths: np.ndarray) -> None:
+    """Climbs [climbs, steps, 2] as lines that begin with a dot."""
+    for number, path in enumerate(paths):
         label = "climbs on V̂" if number == 0 else None
         axes.plot(*path.T, color="#ff4d3d", linewidth=1.6, label=label, zorder=4)
         axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", markersize=7, zorder=4)

@@ -131,13 +131,14 @@ def _panel(number: int, panel: dict[str, Any]) -> str:
     if not panel["surface"]:
         names = list(enumerate(panel["variables"]))
         selects = []
-        for axis, chosen in (("x", 0), ("y", 1)):
+        for axis, word, chosen in (("x", "across", 0), ("y", "up", 1)):
             options = "".join(
                 f'<option value="{v}"{" selected" * (v == chosen)}>{escape(name)}</option>'
                 for v, name in names
             )
-            selects.append(f'<select class="pair" id="{axis}-{number}">{options}</select>')
-        choices = f'<div class="controls">{selects[0]} against {selects[1]}</div>'
+            select = f'<select class="pair" id="{axis}-{number}">{options}</select>'
+            selects.append(f"<label>{word} {select}</label>")
+        choices = f'<div class="controls">{"".join(selects)}</div>'
     heading = f"<h3>{escape(panel['label'])}, seed {panel['seed']}</h3>"
     return f'<div>{heading}{choices}<div id="panel-{number}" class="chart"></div></div>'
 

@@ -98,7 +98,7 @@ function surfaceOf(panel, shot, fixed) {
     yaxis: { ...axis, title: { text: vy }, range: [panel.low[1], panel.high[1]] },
     zaxis: { ...axis, title: { text: "V̂" }, range: [bottom - 0.05 * span, bottom + 1.08 * span] },
     aspectmode: "manual", aspectratio: { x: 1.15, y: 1.15, z: 0.7 }, uirevision: "kept",
-    camera: { eye: { x: -1.3, y: -1.55, z: 1.05 }, center: { x: 0.04, y: 0, z: -0.12 } },
+    camera: { eye: { x: -1.22, y: -1.45, z: 1.0 }, center: { x: 0.04, y: 0, z: -0.12 } },
   };
   return { traces, layout: { scene } };
 }
@@ -115,7 +115,7 @@ function scatterOf(panel, shot, pair) {
   ];
   const [x, y] = pair.map((v) => {
     const edge = 0.04 * (panel.high[v] - panel.low[v] || 1);
-    return { title: { text: panel.variables[v] }, range: [panel.low[v] - edge, panel.high[v] + edge],
+    return { title: { text: panel.variables[v], font: { size: 13 } }, range: [panel.low[v] - edge, panel.high[v] + edge],
       gridcolor: "#e8eaed", zeroline: false };
   });
   return { traces, layout: { xaxis: x, yaxis: y } };
@@ -130,9 +130,9 @@ function drawPanels() {
     const pair = panel.surface ? null : [at(`x-${i}`), at(`y-${i}`)].map((choice) => Number(choice.value));
     const { traces, layout } = panel.surface ? surfaceOf(panel, shot, at("fixed").checked) : scatterOf(panel, shot, pair);
     Plotly.react(`panel-${i}`, traces, {
-      font: data.font, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", uirevision: "kept",
+      font: data.font, paper_bgcolor: "#ffffff", plot_bgcolor: "#ffffff", uirevision: "kept",
       margin: panel.surface ? { l: 0, r: 0, t: 0, b: 48 } : { l: 60, r: 16, t: 8, b: 50 },
-      legend: { orientation: "h", y: panel.surface ? 0 : 1.02, yanchor: panel.surface ? "top" : "bottom", itemsizing: "constant" }, ...layout,
+      legend: { orientation: "h", y: panel.surface ? 0 : 1.02, yanchor: panel.surface ? "top" : "bottom", itemsizing: "constant", font: { size: 11 } }, ...layout,
     }, CONFIG);
   });
 }
