@@ -15,10 +15,10 @@ import numpy as np
 from hcdyna.results.curves import Curve
 from hcdyna.results.statistics import Statistic, interval
 
-MOST_POINTS = 60_000
-"""Points of single seeds in a page; beyond, evaluations are left out of them evenly."""
-LONGEST = 2_000
-"""Points of any other line, likewise."""
+# Points in a page, of all curves together; beyond, evaluations are left out evenly.
+MOST_OF_SEEDS = 40_000
+MOST_OF_MEANS = 12_000
+MOST_OF_A_DIAGNOSTIC = 1_500
 
 AXIS = {"gridcolor": "#e8eaed", "linecolor": "#9aa0a6", "zeroline": False, "automargin": True}
 STEPS = AXIS | {"tickformat": ",d", "rangemode": "tozero"}
@@ -45,15 +45,15 @@ ON_LOG_SCALE = ("loss", "model_loss", "model_error")
 
 def learning_curves(curves: Sequence[Curve], statistic: Statistic) -> dict[str, Any]:
     """Mean and band of each curve, its single seeds (hidden at first) and where agents diverged."""
-    total = sum(curve.returns.size for curve in curves)
-    stride = max(1, -(-total // MOST_POINTS))
+    total = sum(len(curve.run.steps) for curve in curves)
+    lines = sum(curve.returns.size for curve in curves)
     traces: list[dict[str, Any]] = []
     for number, curve in enumerate(curves):
         if len(curve.run.steps) == 0:
             continue
         parts = [
-            *_mean_and_band(curve, statistic),
-            _seeds(curve, stride),
+            *_mean_and_band(curve, statistic, _thinned(curve, total, MOST_OF_MEANS)),
+            _seeds(curve, _thinned(curve, lines, MOST_OF_SEEDS)),
             *_divergences(curve),
         ]
         name = {"legendgroup": str(number), "name": escape(curve.label, quote=False)}
@@ -70,6 +70,7 @@ def learning_curves(curves: Sequence[Curve], statistic: Statistic) -> dict[str, 
 def diagnostics(curves: Sequence[Curve]) -> list[dict[str, Any]]:
     """A small chart for each number that training reports: median and quartiles over agents."""
     tables = [curve.run.diagnostics() for curve in curves]
+    total = sum(len(curve.run.steps) for curve in curves)
     names = {name for table in tables for name in list(table)[3:]}
     known = [name for name in DIAGNOSTICS if name in names]
     charts = []
@@ -77,8 +78,8 @@ def diagnostics(curves: Sequence[Curve]) -> list[dict[str, Any]]:
         traces: list[dict[str, Any]] = []
         for curve, table in zip(curves, tables, strict=True):
             if name in table:
-                shape = curve.run.returns.shape[:3]
-                traces += _spread(curve, table[name].reshape(shape)[curve.setting])
+                values = table[name].reshape(curve.run.returns.shape[:3])[curve.setting]
+                traces += _spread(curve, values, _thinned(curve, total, MOST_OF_A_DIAGNOSTIC))
         if not traces:
             continue
         layout = LAYOUT | {
@@ -98,8 +99,7 @@ def plain(numbers: np.ndarray, digits: int = 6) -> list[float | None]:
     return [float(f"{x:.{digits}g}") if math.isfinite(x) else None for x in numbers.tolist()]
 
 
-def _mean_and_band(curve: Curve, statistic: Statistic) -> list[dict[str, Any]]:
-    kept = _thinned(len(curve.run.steps))
+def _mean_and_band(curve: Curve, statistic: Statistic, kept: slice) -> list[dict[str, Any]]:
     steps, returns = curve.run.steps[kept], curve.returns[:, kept]
     mean, low, high = interval(returns, statistic)
     line = _line(steps, mean, curve.colour) | {"meta": "mean"}
@@ -111,10 +111,10 @@ def _mean_and_band(curve: Curve, statistic: Statistic) -> list[dict[str, Any]]:
     return [_band(steps, low, high, curve.colour), line]
 
 
-def _seeds(curve: Curve, stride: int) -> dict[str, Any]:
+def _seeds(curve: Curve, kept: slice) -> dict[str, Any]:
     """All single seeds as one trace, with gaps between them."""
-    steps = curve.run.steps[::stride].tolist()
-    heights = [y for row in curve.returns[:, ::stride] for y in [*plain(row), None]]
+    steps = curve.run.steps[kept].tolist()
+    heights = [y for row in curve.returns[:, kept] for y in [*plain(row), None]]
     return {
         "meta": "seeds",
         "x": [*steps, None] * len(curve.returns),
@@ -148,9 +148,8 @@ def _divergences(curve: Curve) -> list[dict[str, Any]]:
     ]
 
 
-def _spread(curve: Curve, values: np.ndarray) -> list[dict[str, Any]]:
+def _spread(curve: Curve, values: np.ndarray, kept: slice) -> list[dict[str, Any]]:
     """Median and quartiles over the agents [seeds, evaluations] that report a finite number."""
-    kept = _thinned(len(curve.run.steps))
     steps, values = curve.run.steps[kept], np.where(np.isfinite(values), values, np.nan)[:, kept]
     some = np.isfinite(values).any(axis=0)
     if not some.any():
@@ -203,5 +202,7 @@ def _title(text: str) -> dict[str, Any]:
     return {"title": {"text": text, "font": {"size": 13}, "standoff": 12}}
 
 
-def _thinned(points: int) -> slice:
-    return slice(None, None, max(1, -(-points // LONGEST)))
+def _thinned(curve: Curve, total: int, most: int) -> slice:
+    """Every so many evaluations, the last among them, if `total` points are more than `most`."""
+    stride = max(1, -(-total // most))
+    return slice((len(curve.run.steps) - 1) % stride, None, stride)

@@ -17,8 +17,10 @@ from hcdyna.results.curves import Curve
 from hcdyna.results.pictures import variable_names
 from hcdyna.settings import Settings
 
-MOST_PANELS = 6
-"""Runs to show: a browser has only so many places for 3-D drawings."""
+MOST_PANELS = 4
+"""Runs to show: a page must not grow too large, nor have too many 3-D drawings."""
+MOST_VARIABLES = 12
+"""Variables of a state to choose from."""
 LARGEST = 65_534
 MISSING = 65_535
 """Stands for a number that is not finite."""
@@ -46,10 +48,13 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
     if surface:
         everything += [np.stack([spec.low, spec.high])]
     low, high = limits(np.concatenate([x.reshape(-1, spec.low.size) for x in everything]))
+    low, high = low[:MOST_VARIABLES], high[:MOST_VARIABLES]
     shots = []
     for step, shot in taken.items():
         packed: dict[str, Any] = {"step": step}
-        packed |= {kind: pack(shot[kind], low, high) for kind in kinds if kind in shot}
+        for kind in kinds:
+            if kind in shot:
+                packed[kind] = pack(shot[kind][..., :MOST_VARIABLES], low, high)
         if surface:
             bottom, top = limits(shot["values"].reshape(-1, 1))
             packed["values"] = pack(shot["values"].reshape(-1, 1), bottom, top)
@@ -58,7 +63,7 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
     return {
         "label": curve.label,
         "seed": curve.run.seeds[0],
-        "variables": variable_names(curve.settings),
+        "variables": variable_names(curve.settings)[:MOST_VARIABLES],
         "low": low.tolist(),
         "high": high.tolist(),
         "surface": surface,
