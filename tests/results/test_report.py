@@ -25,7 +25,7 @@ def written(path):
 def test_a_page_holds_curves_table_differences_settings_and_commands(run, made_up, tmp_path):
     path = write_report([run, made_up], tmp_path / "new" / "page.html")
     text, data = written(path)
-    assert "<title>GridWorld: HC-Dyna, DQN</title>" in text
+    assert "<title>GridWorld: HC-Dyna · DQN</title>" in text
     kinds = [trace.get("meta") for trace in data["curves"]["traces"]]
     assert kinds == ["band", "mean", "seeds"] * 2
     assert len(data["curves"]["traces"][5]["x"]) == 4 * (5 + 1)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from hcdyna import ring
 from hcdyna.environments import grid_world
 from hcdyna.errors import SettingsError
-from hcdyna.results.curves import algorithm
+from hcdyna.results.curves import curves_of
 from hcdyna.results.snapshots import surface_and_climbs
 from hcdyna.settings import Settings
 from hcdyna.training.run import Run
@@ -67,7 +67,9 @@ def plot_agent(
     handles, labels = every_axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, markerscale=1.6, **dark)
     steps = f"after {run.steps[-1]:,} steps, " if len(run.steps) else ""
-    figure.suptitle(f"{algorithm(settings)} on {spec.name}, {steps}seed {seed}", size="medium")
+    figure.suptitle(
+        f"{curves_of([run])[setting].label} on {spec.name}, {steps}seed {seed}", size="medium"
+    )
     return figure
 
 

@@ -23,7 +23,7 @@ def title(curves: Sequence[Curve]) -> str:
     """The worlds and, if they are few, the curves."""
     worlds = dict.fromkeys(type(curve.settings.environment).__name__ for curve in curves)
     labels = dict.fromkeys(curve.label for curve in curves)
-    what = ", ".join(labels) if len(labels) <= 4 else f"{len(labels)} settings compared"
+    what = " · ".join(labels) if len(labels) <= 4 else f"{len(labels)} settings compared"
     return f"{', '.join(worlds)}: {what}"
 
 
@@ -115,7 +115,7 @@ def _details(run: Run, curves: Sequence[Curve]) -> str:
     settings = record.get("settings") or [_nested(each) for each in run.settings]
     about = {k: v for k, v in record.items() if k not in ("settings", "command", "format")}
     shown = "\n".join(_yaml(each) for each in settings)
-    name = escape(", ".join(dict.fromkeys(curve.label for curve in curves)))
+    name = escape(" · ".join(dict.fromkeys(curve.label for curve in curves)))
     place = f" · {escape(str(run.folder))}" if run.folder is not None else ""
     return f"""<details><summary>{name} <span>· {state}{place}</span></summary>
 <div class="two"><div><h3>Settings</h3><pre>{escape(shown)}</pre></div>
@@ -157,10 +157,10 @@ def _number(per_seed: np.ndarray, statistic: Statistic) -> str:
     if not np.isfinite(mean):
         return '<span class="bad">not finite</span>'
     digits = 1 if abs(mean) < 100 else 0
+    mean_, low_, high_ = (f"{x:,.{digits}f}".replace("-", "−") for x in (mean, low, high))
     if len(per_seed) == 1:
-        return f"{mean:,.{digits}f}"
-    interval_ = f'<span class="interval">[{low:,.{digits}f}, {high:,.{digits}f}]</span>'
-    return f"<b>{mean:,.{digits}f}</b> {interval_}".replace("-", "−")
+        return f"<b>{mean_}</b>"
+    return f'<b>{mean_}</b> <span class="interval">[{low_}, {high_}]</span>'
 
 
 def _middle(run: Run) -> int:

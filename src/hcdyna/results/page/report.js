@@ -92,11 +92,13 @@ function surfaceOf(panel, shot, fixed) {
     traces.push({ ...lines([path], 0.014), name: mark.name, legendgroup: mark.name,
       showlegend: panel.marks.findIndex((m) => m.name === mark.name) === i, line: { color: mark.colour, width: 6 } });
   }
-  const axis = { gridcolor: "#ced4da", backgroundcolor: "#f8f9fa", showbackground: true, tickfont: { size: 10 } };
+  const axis = { gridcolor: "#ced4da", backgroundcolor: "#f8f9fa", showbackground: true, zeroline: false,
+    tickfont: { size: 10 } };
+  const named = (text) => ({ text, font: { size: 12 } });
   const scene = {
-    xaxis: { ...axis, title: { text: vx }, range: [panel.low[0], panel.high[0]] },
-    yaxis: { ...axis, title: { text: vy }, range: [panel.low[1], panel.high[1]] },
-    zaxis: { ...axis, title: { text: "V̂" }, range: [bottom - 0.05 * span, bottom + 1.08 * span] },
+    xaxis: { ...axis, title: named(vx), range: [panel.low[0], panel.high[0]] },
+    yaxis: { ...axis, title: named(vy), range: [panel.low[1], panel.high[1]] },
+    zaxis: { ...axis, title: named("V̂"), range: [bottom - 0.05 * span, bottom + 1.08 * span] },
     aspectmode: "manual", aspectratio: { x: 1.15, y: 1.15, z: 0.7 }, uirevision: "kept",
     camera: { eye: { x: -1.22, y: -1.45, z: 1.0 }, center: { x: 0.04, y: 0, z: -0.12 } },
   };
