@@ -100,7 +100,7 @@ function surfaceOf(panel, shot, fixed) {
     yaxis: { ...axis, title: named(vy), range: [panel.low[1], panel.high[1]] },
     zaxis: { ...axis, title: named("V̂"), range: [bottom - 0.05 * span, bottom + 1.08 * span] },
     aspectmode: "manual", aspectratio: { x: 1.15, y: 1.15, z: 0.7 }, uirevision: "kept",
-    camera: { eye: { x: -1.22, y: -1.45, z: 1.0 }, center: { x: 0.04, y: 0, z: -0.12 } },
+    camera: { eye: { x: -1.3, y: -1.52, z: 1.05 }, center: { x: 0, y: 0, z: -0.1 } },
   };
   return { traces, layout: { scene } };
 }
