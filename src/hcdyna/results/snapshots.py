@@ -64,10 +64,12 @@ def some(rng: np.random.Generator, rows: jax.Array, total: jax.Array) -> np.ndar
     return mine[rng.integers(max(size, 1), size=SHOWN)]
 
 
-def surface_and_climbs(env: Any, value: Any, agent: Any) -> tuple[jax.Array, jax.Array]:
+def surface_and_climbs(
+    env: Any, value: Any, agent: Any, points: int = GRID
+) -> tuple[jax.Array, jax.Array]:
     """V̂ [y, x] over the box, and the paths [climbs, steps, 2] of climbs on it."""
     low, high = env.spec.low, env.spec.high
-    x, y = (jnp.linspace(low[i], high[i], GRID) for i in (0, 1))
+    x, y = (jnp.linspace(low[i], high[i], points) for i in (0, 1))
     grid = jnp.stack(jnp.meshgrid(x, y), axis=-1)
     estimate = partial(value, agent)
     starts = jnp.asarray(low + (high - low) * STARTS)
