@@ -8,13 +8,14 @@ replay.extend → search_control.update (climb, accept, enqueue)
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.tree_util import Partial
 
 from hcdyna import ring
+from hcdyna.kernels.surface import Surface, use_kernels
 from hcdyna.planning import draw_mini_batches, plan
 from hcdyna.settings import Settings, Training
 from hcdyna.types import (
@@ -61,6 +62,7 @@ def compose(
 ) -> Dyna:
     """One agent out of an environment, an agent, a model and a search-control strategy."""
     spec = env.spec
+    fused = use_kernels(training.kernels, agent.perceptron, env)
 
     def init(key: Key) -> DynaState:
         agent_key, model_key = jax.random.split(key)
@@ -98,10 +100,12 @@ def compose(
             agent_state, _ = agent.update(state.agent, as_batch(transition))
             model_state, model_info = model.update(model_key, state.model, state.replay)
             state = state._replace(agent=agent_state, model=model_state)
-        # Partial keeps the parameters visible, for kernels that climb without autodiff.
+        value: Any = partial(agent.value, state.agent)
+        if fused:
+            value = Surface(value, state.agent.params, agent.perceptron, env)
         scene = Scene(
             env=env,
-            value=Partial(agent.value, state.agent),
+            value=value,
             predict=lambda key, obs, action: model.predict(key, state.model, obs, action),
             replay=state.replay,
             transition=transition,

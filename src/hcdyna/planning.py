@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from hcdyna import ring
 from hcdyna.continuous import ContinuousBatches, random_numbers, simulate
+from hcdyna.kernels.surface import Surface
 from hcdyna.randomness import below, chance
 from hcdyna.settings import Training
 from hcdyna.types import Agent, Array, Info, Key, Pair, Scene, SearchControl, Transition
@@ -110,8 +111,13 @@ def draw_mini_batches(
 def plan(agent: Agent, state: Any, batches: Any, scene: Scene | None = None) -> tuple[Any, Info]:
     """The planning updates of a time step; pure, with its random numbers in `batches` [n, …].
 
-    With continuous actions the model of `scene` is asked on the way.
+    With continuous actions the model of `scene` is asked on the way. A value that shows its
+    parameters says that there is a fused version.
     """
+    if scene is not None and isinstance(scene.value, Surface) and fused_plan_covers(batches):
+        from hcdyna.kernels.plan import plan as fused_plan
+
+        return fused_plan(scene.value.perceptron, scene.env, state, batches)
 
     def step(state: Any, batch: Any) -> tuple[Any, Info]:
         if isinstance(batch, MiniBatches):
@@ -123,6 +129,13 @@ def plan(agent: Agent, state: Any, batches: Any, scene: Scene | None = None) -> 
 
     state, info = jax.lax.scan(step, state, batches)
     return state, jax.tree.map(lambda x: x[-1], info)
+
+
+def fused_plan_covers(batches: Any) -> bool:
+    """The kernel has no rows to fall back to where search-control has nothing to offer."""
+    if isinstance(batches, MiniBatches):
+        return batches.ready is None
+    return isinstance(batches, Transition)
 
 
 def complete(agent: Agent, state: Any, batch: MiniBatches) -> Transition:

@@ -71,6 +71,8 @@ class Spec(NamedTuple):
     action_size: int | None = None
     num_states: int | None = None
     table: Table | None = None
+    pairs: int = 0
+    """How many pairs of variables, at the front, are the cosine and sine of an angle."""
 
     def example_obs(self) -> np.ndarray:
         """An observation of the right shape and type, for whoever allocates storage."""
@@ -97,6 +99,15 @@ class Environment(NamedTuple):
     """obs [d] → whether an episode ends on reaching this state."""
 
 
+class Perceptron(NamedTuple):
+    """What fused kernels have to know of an agent, since they can't look into its functions."""
+
+    hidden: tuple[int, ...]
+    activation: str
+    learning_rate: Array | float
+    target_period: int
+
+
 class Agent(NamedTuple):
     """How values are learned."""
 
@@ -116,6 +127,8 @@ class Agent(NamedTuple):
     explore: Callable[[Any, Array, Array], Array] | None = None
     """state, obs [d], standard normal numbers [size] → a continuous action of the behaviour, its
     noise made afresh from these; for planning. None: planning takes the greedy action."""
+    perceptron: Perceptron | None = None
+    """Set by Q-learning with a perceptron of ours, which has fused versions for GPUs."""
 
 
 class Model(NamedTuple):

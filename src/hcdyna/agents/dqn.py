@@ -13,7 +13,7 @@ from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, Network, mlp
 from hcdyna.randomness import below, chance
 from hcdyna.settings import PythonOnly, check, check_hidden, number
-from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
+from hcdyna.types import Agent, Array, Info, Key, Perceptron, Spec, Transition
 
 OUTPUT_SCALE = 0.0003
 """Output parameters start uniform in ± this (appendix), so that all values start near zero."""
@@ -91,4 +91,8 @@ class DQN:
         def value(state: DQNState, obs: Array) -> Array:
             return jnp.max(network.apply(state.params, obs))
 
-        return Agent(init, act, greedy, value, update)
+        perceptron = None
+        if self.network is None:
+            rate, period = self.learning_rate, self.target_period
+            perceptron = Perceptron(self.hidden, self.activation, rate, period)
+        return Agent(init, act, greedy, value, update, perceptron=perceptron)

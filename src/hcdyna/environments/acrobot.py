@@ -26,7 +26,7 @@ MASS = 1.0
 INERTIA = 1.0
 MAX_SPEED = np.array([4 * math.pi, 9 * math.pi], np.float32)
 HIGH = np.concatenate([np.ones(4, np.float32), MAX_SPEED])
-SPEC = Spec("Acrobot", -HIGH, HIGH, discount=0.99, time_limit=500, num_actions=3)
+SPEC = Spec("Acrobot", -HIGH, HIGH, discount=0.99, time_limit=500, num_actions=3, pairs=2)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ import hcdyna
 CHANGES_BITS = ("hcdyna", "jax", "jaxlib", "device")
 
 
-def describe(settings: list[dict[str, Any]], seeds: list[int]) -> dict[str, Any]:
-    """The record of a run that starts now."""
+def describe(settings: list[dict[str, Any]], seeds: list[int], kernels: str) -> dict[str, Any]:
+    """The record of a run that starts now; `kernels` says whether fused ones are used."""
     return {
         "settings": settings,
         "seeds": seeds,
         "versions": versions(),
+        "kernels": kernels,
         "commit": commit(),
         "command": sys.argv,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -20,6 +20,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from hcdyna.errors import Interrupted, RunError, SettingsError
+from hcdyna.kernels.surface import why_not
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
 from hcdyna.results.snapshots import Snapshots
@@ -64,7 +65,7 @@ def train(
         store = Store.open(folder)
         store.demand_same(plain, every_seed)
     else:
-        store = Store.create(folder, describe(plain, every_seed))
+        store = Store.create(folder, describe(plain, every_seed, kernels_used(crew.static)))
     return crew.go(store, on_chunk)
 
 
@@ -74,6 +75,15 @@ def resume(folder: str | Path, on_chunk: OnChunk = lambda progress: None) -> Run
     crew = Crew(store.settings, store.seeds)
     memory.demand_enough(crew.shapes, crew.static, crew.agents)
     return crew.go(store, on_chunk)
+
+
+def kernels_used(settings: Settings) -> str:
+    """Whether the fused GPU kernels run, or why they don't."""
+    if settings.training.kernels == "off":
+        return "off"
+    env = settings.environment.build()
+    reason = why_not(settings.agent.build(env.spec).perceptron, env)
+    return "fused" if reason is None else f"plain: {reason}"
 
 
 def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:

@@ -1,0 +1,5 @@
+"""Fused GPU versions of the climb and of planning, each behind the plain function's interface.
+
+The CUDA sources beside this file are compiled on first use, with the sizes of the problem as
+macros, and kept in the user's cache folder. Where they can't be used, the plain functions run.
+"""

@@ -1,0 +1,220 @@
+// All k steps of a climb on max_a Q(s, a), one warp an agent (search_control/climbing.py is the
+// reference). A lane owns H/32 units of each hidden layer; the state is the same in every lane.
+// Further macros: NORMALISE 0 or 1, and PAIRS, how many (cos, sin) pairs lead the state.
+#include "common.cuh"
+
+constexpr int U = H / 32;         // units per lane
+constexpr int STRIDE = H + 1;     // keeps both a row and a column of W2 free of bank conflicts
+constexpr int AGENTS = H == 32 ? 4 : 1;  // per block
+
+struct Climb {
+  const float *w1, *b1, *w2, *b2, *w3, *b3;  // [N, D, H] [N, H] [N, H, H] [N, H] [N, H, A] [N, A]
+  const float *noise, *start, *covariance;   // [N, K, D] [N, D] [N, D, D]
+  const float *step_size, *threshold;        // [N]
+  const float *low, *high;                   // [N, D]
+  float* states;                             // [N, K, D]
+  bool* accepted;                            // [N, K]
+  int agents, steps, most;                   // most: stop accepting after this many
+};
+
+struct Shared {
+  float w2[H * STRIDE];
+  float layer[H];
+  float covariance[D * D];
+};
+
+// Pi: into the box, then each leading pair back to the unit circle; (0, 0) becomes angle 0.
+__device__ inline void project(float (&x)[D], const float (&low)[D], const float (&high)[D]) {
+#pragma unroll
+  for (int m = 0; m < D; ++m) x[m] = fminf(fmaxf(x[m], low[m]), high[m]);
+#pragma unroll
+  for (int p = 0; p < PAIRS; ++p) {
+    float c = x[2 * p], s = x[2 * p + 1];
+    float larger = fmaxf(fabsf(c), fabsf(s));
+    c = larger > 0.f ? c / larger : 1.f;
+    s = larger > 0.f ? s / larger : 0.f;
+    float length = sqrtf(c * c + s * s);
+    x[2 * p] = c / length;
+    x[2 * p + 1] = s / length;
+  }
+}
+
+__global__ void __launch_bounds__(32 * AGENTS) climb_kernel(Climb in) {
+  extern __shared__ float raw[];
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int agent = blockIdx.x * AGENTS + warp;
+  if (agent >= in.agents) return;
+  Shared& mine = reinterpret_cast<Shared*>(raw)[warp];
+
+  for (int i = lane; i < H * H; i += 32)
+    mine.w2[(i / H) * STRIDE + i % H] = in.w2[(size_t)agent * H * H + i];
+  for (int i = lane; i < D * D; i += 32)
+    mine.covariance[i] = in.covariance[(size_t)agent * D * D + i];
+  float w1[U][D], b1[U], b2[U], w3[U][A], b3[A], x[D], last[D], low[D], high[D];
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    const int unit = lane + 32 * u;
+    b1[u] = in.b1[agent * H + unit];
+    b2[u] = in.b2[agent * H + unit];
+    for (int m = 0; m < D; ++m) w1[u][m] = in.w1[(agent * D + m) * H + unit];
+    for (int a = 0; a < A; ++a) w3[u][a] = in.w3[(agent * H + unit) * A + a];
+  }
+#pragma unroll
+  for (int a = 0; a < A; ++a) b3[a] = in.b3[agent * A + a];
+#pragma unroll
+  for (int m = 0; m < D; ++m) {
+    x[m] = in.start[agent * D + m];
+    low[m] = in.low[agent * D + m];
+    high[m] = in.high[agent * D + m];
+    last[m] = INFINITY;
+  }
+  const float step_size = in.step_size[agent], threshold = in.threshold[agent];
+  const float* noise = in.noise + (size_t)agent * in.steps * D;
+  float* states = in.states + (size_t)agent * in.steps * D;
+  bool* accepted = in.accepted + (size_t)agent * in.steps;
+  int count = 0;
+  __syncwarp();
+#if HIDDEN == 32
+  // One row and one column of W2 fit into registers.
+  float column[H], row[H];
+#pragma unroll
+  for (int i = 0; i < H; ++i) {
+    column[i] = mine.w2[i * STRIDE + lane];
+    row[i] = mine.w2[lane * STRIDE + i];
+  }
+#endif
+
+  for (int k = 0; k < in.steps; ++k) {
+    float drawn[D];
+#pragma unroll
+    for (int m = 0; m < D; ++m) drawn[m] = noise[k * D + m];
+    float h1[U], h2[U], g1[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      float z = 0.f;
+#pragma unroll
+      for (int m = 0; m < D; ++m) z += x[m] * w1[u][m];
+      h1[u] = squash(z + b1[u]);
+      mine.layer[lane + 32 * u] = h1[u];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      float z0 = 0.f, z1 = 0.f;
+#pragma unroll
+      for (int i = 0; i < H; i += 2) {
+#if HIDDEN == 32
+        z0 += mine.layer[i] * column[i];
+        z1 += mine.layer[i + 1] * column[i + 1];
+#else
+        z0 += mine.layer[i] * mine.w2[i * STRIDE + lane + 32 * u];
+        z1 += mine.layer[i + 1] * mine.w2[(i + 1) * STRIDE + lane + 32 * u];
+#endif
+      }
+      h2[u] = squash(z0 + z1 + b2[u]);
+    }
+    int best = 0;
+    float top = -INFINITY;
+#pragma unroll
+    for (int a = 0; a < A; ++a) {
+      float part = 0.f;
+#pragma unroll
+      for (int u = 0; u < U; ++u) part += h2[u] * w3[u][a];
+      float q = sum_over_warp(part) + b3[a];
+      if (q > top) top = q, best = a;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      float weight = w3[u][0];
+#pragma unroll
+      for (int a = 1; a < A; ++a) weight = best == a ? w3[u][a] : weight;
+      mine.layer[lane + 32 * u] = weight * slope(h2[u]);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      float g0 = 0.f, gg = 0.f;
+#pragma unroll
+      for (int j = 0; j < H; j += 2) {
+#if HIDDEN == 32
+        g0 += mine.layer[j] * row[j];
+        gg += mine.layer[j + 1] * row[j + 1];
+#else
+        g0 += mine.layer[j] * mine.w2[(lane + 32 * u) * STRIDE + j];
+        gg += mine.layer[j + 1] * mine.w2[(lane + 32 * u) * STRIDE + j + 1];
+#endif
+      }
+      g1[u] = (g0 + gg) * slope(h1[u]);
+    }
+    __syncwarp();
+    float gradient[D], direction[D], squares = 0.f;
+#pragma unroll
+    for (int m = 0; m < D; ++m) {
+      float part = 0.f;
+#pragma unroll
+      for (int u = 0; u < U; ++u) part += w1[u][m] * g1[u];
+      gradient[m] = sum_over_warp(part);
+    }
+#pragma unroll
+    for (int m = 0; m < D; ++m) {
+      float sum = 0.f;
+#pragma unroll
+      for (int i = 0; i < D; ++i) sum += mine.covariance[m * D + i] * gradient[i];
+      direction[m] = sum;
+      squares += sum * sum;
+    }
+    const float length = sqrtf(squares);
+    const bool usable = isfinite(length) && length > 1e-8f;
+    float apart = 0.f;
+#pragma unroll
+    for (int m = 0; m < D; ++m) {
+      const float uphill = NORMALISE ? direction[m] / (usable ? length : 1.f) : direction[m];
+      x[m] = x[m] + (usable ? step_size * uphill : 0.f) + drawn[m];
+    }
+    project(x, low, high);
+#pragma unroll
+    for (int m = 0; m < D; ++m) apart += (last[m] - x[m]) * (last[m] - x[m]);
+    const bool accept = sqrtf(apart / D) >= threshold && count < in.most;
+    count += accept;
+#pragma unroll
+    for (int m = 0; m < D; ++m) {
+      last[m] = accept ? x[m] : last[m];
+      if (lane == m) states[k * D + m] = x[m];
+    }
+    if (lane == 0) accepted[k] = accept;
+  }
+}
+
+static ffi::Error climb(cudaStream_t stream, int32_t most, ffi::RemainingArgs args,
+                        ffi::RemainingRets rets) {
+  const void* in[13];
+  for (int i = 0; i < 13; ++i) {
+    auto buffer = args.get<ffi::AnyBuffer>(i);
+    if (buffer.has_error()) return buffer.error();
+    in[i] = buffer->untyped_data();
+  }
+  auto states = rets.get<ffi::AnyBuffer>(0);
+  auto accepted = rets.get<ffi::AnyBuffer>(1);
+  if (states.has_error()) return states.error();
+  if (accepted.has_error()) return accepted.error();
+  auto shape = (*accepted)->dimensions();
+  int steps = shape[shape.size() - 1], agents = 1;
+  for (size_t i = 0; i + 1 < shape.size(); ++i) agents *= shape[i];
+  auto f = [&](int i) { return static_cast<const float*>(in[i]); };
+  Climb arguments{f(0), f(1), f(2),  f(3),  f(4),  f(5),
+                  f(6), f(7), f(8),  f(9),  f(10), f(11), f(12),
+                  static_cast<float*>((*states)->untyped_data()),
+                  static_cast<bool*>((*accepted)->untyped_data()), agents, steps, most};
+  climb_kernel<<<(agents + AGENTS - 1) / AGENTS, 32 * AGENTS, AGENTS * sizeof(Shared), stream>>>(
+      arguments);
+  return launched();
+}
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(hcdyna_climb, climb,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::PlatformStream<cudaStream_t>>()
+                                  .Attr<int32_t>("most")
+                                  .RemainingArgs()
+                                  .RemainingRets(),
+                              {ffi::Traits::kCmdBufferCompatible});

@@ -1,0 +1,31 @@
+// What both kernels share. Sizes are macros, given when the sources are compiled:
+//   STATE variables, HIDDEN units in each of two layers, ACTIONS, TANH 0 (ReLU) or 1.
+#pragma once
+#include <cuda_runtime.h>
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+constexpr int D = STATE, H = HIDDEN, A = ACTIONS;
+constexpr unsigned ALL = 0xffffffffu;
+
+__device__ inline float squash(float z) {
+  return TANH ? tanhf(z) : (z > 0.f ? z : 0.f);
+}
+
+// Its derivative, from the output y = squash(z): both need no more than that.
+__device__ inline float slope(float y) {
+  return TANH ? 1.f - y * y : (y > 0.f ? 1.f : 0.f);
+}
+
+__device__ inline float sum_over_warp(float x) {
+#pragma unroll
+  for (int step = 16; step > 0; step >>= 1) x += __shfl_xor_sync(ALL, x, step);
+  return x;
+}
+
+inline ffi::Error launched() {
+  cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess) return ffi::Error::Success();
+  return ffi::Error::Internal(cudaGetErrorString(status));
+}
