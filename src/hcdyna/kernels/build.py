@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jax
 
-from hcdyna.training.devices import cache_folder
+from hcdyna.training.devices import cache_folder, offer_every_core
 
 FOLDER = Path(__file__).parent
 SOURCES = ("common.cuh", "climb.cu", "plan.cu")
@@ -36,6 +36,7 @@ def compiler() -> str:
 @functools.lru_cache(maxsize=1)
 def why_not() -> str | None:
     """Why no kernel can be used on this machine at all; None if some can."""
+    offer_every_core()  # the next line starts JAX
     if jax.default_backend() not in ("gpu", "cuda"):
         return "there is no CUDA device"
     try:

@@ -132,7 +132,9 @@ def advance(
         return life, jax.tree.map(jnp.add, carry[1], info)
 
     life, total = jax.lax.fori_loop(0, length, body, (life, zeros))
-    return life, jax.tree.map(lambda x: x / length, total)
+    # Spelt out, since XLA may or may not divide in this way, and the bits would depend on it.
+    share = 1.0 / length
+    return life, jax.tree.map(lambda x: x * share, total)
 
 
 def time_step(settings: Settings, warm_up: bool, life: AgentLife) -> tuple[AgentLife, Info]:

@@ -113,8 +113,8 @@ class Crew:
     def __init__(self, settings: list[Settings], seeds: list[int]) -> None:
         self.settings, self.seeds = settings, seeds
         self.agents = len(settings) * len(seeds)
-        self.static = shared_program(settings)
         self.mesh: Mesh = mesh_for(agents=self.agents)
+        self.static = shared_program(settings)
         self.programs: Programs = compile_programs(self.static, self.mesh)
         table = [traced_numbers(setting) for setting in settings]
         numbers = {
