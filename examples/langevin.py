@@ -55,7 +55,7 @@ def value(obs: Any) -> Any:
 
 def climbs(options: Options) -> dict[str, np.ndarray]:
     """States [chains, steps, 2] of both kinds of climb, all from START."""
-    kinds = {
+    kinds: dict[str, dict[str, Any]] = {
         "Langevin": {"noise": "langevin", "normalise": False, "step_size": options.alpha},
         "HC-Dyna": {"noise": "full", "normalise": True, "step_size": 0.1, "eta": 0.1},
     }
@@ -78,7 +78,7 @@ def climbs(options: Options) -> dict[str, np.ndarray]:
 def shares(states: np.ndarray) -> np.ndarray:
     """Of the cells [BINS, BINS]."""
     flat = states.reshape(-1, 2)
-    return np.histogram2d(*flat.T, bins=BINS, range=[(0, 1)] * 2)[0] / len(flat)
+    return np.histogram2d(flat[:, 0], flat[:, 1], BINS, [[0.0, 1.0]] * 2)[0] / len(flat)
 
 
 def exact(fine: int = 8) -> np.ndarray:

@@ -51,7 +51,7 @@ def check_agent(agent: Agent, env: Environment) -> None:
     ), "with ε = 0 the behaviour is greedy"
     if agent.explore is not None:
         still = jnp.zeros(spec.example_action().shape)
-        explored = jax.vmap(lambda s, o: agent.explore(s, o, still))(states, obs)
+        explored = jax.vmap(agent.explore, (0, 0, None))(states, obs, still)
         _close(explored, greedy, "numbers of zero make no noise")
     if agent.advance is not None:
         advanced = jax.vmap(agent.advance)(keys, states)
