@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from hcdyna import DQN, Evaluation, GridWorld, HillClimbing, Settings, Training, train
+from hcdyna import (
+    DDPG,
+    DQN,
+    Evaluation,
+    GridWorld,
+    GridWorldContinuous,
+    HillClimbing,
+    Settings,
+    Training,
+    train,
+)
 
 SHORTEST = -(2 * 18)
 """From the start to the goal corner: at least 18 moves each way."""
@@ -19,6 +29,20 @@ def test_hc_dyna_finds_the_goal():
     run = train(settings, seeds=4)
     final = np.median(run.mean_returns()[:, -1])
     assert final > SHORTEST - 12, f"median return {final}"
-    assert np.median(run.mean_returns()[:, 0]) < SHORTEST - 60, (
-        "it must have had something to learn"
+    first = np.median(run.mean_returns()[:, 0])
+    assert first < SHORTEST - 60, "it must have had something to learn"
+
+
+def test_ddpg_with_hc_dyna_finds_the_goal():
+    """With actions in [−1, 1]² the way is a diagonal of 18 or 19 moves."""
+    settings = Settings(
+        environment=GridWorldContinuous(wall=False, time_limit=200),
+        agent=DDPG(actor_learning_rate=1e-3, critic_learning_rate=3e-3, target_rate=0.01),
+        search_control=HillClimbing(steps=30, queue_size=20_000),
+        training=Training(steps=3_000, warmup=1_500, planning_steps=4, replay_size=4_000),
+        evaluation=Evaluation(every=1_000),
     )
+    run = train(settings, seeds=4)
+    final = np.median(run.mean_returns()[:, -1])
+    assert final > -25, f"median return {final}"
+    assert np.median(run.mean_returns()[:, 0]) < -60, "it must have had something to learn"

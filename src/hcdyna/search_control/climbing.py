@@ -18,7 +18,7 @@ from hcdyna.networks import sum_rows
 from hcdyna.search_control.moments import distance, root
 from hcdyna.types import Array, Key
 
-Noise = Literal["full", "diagonal", "langevin", "none"]
+Noise = Literal["full", "diagonal", "none", "langevin"]
 
 SMALLEST_GRADIENT = 1e-8
 """Below this length of Σ̂g its direction is rounding error: no drift."""
