@@ -28,7 +28,7 @@ class Options:
     steps: int = STEPS
     seeds: int = SEEDS
     learning_rate: float = LEARNING_RATE
-    together: int = 10
+    together: int = 25
     """Seeds that train at a time; finished ones stay in the cache."""
 
 

@@ -152,12 +152,20 @@ def main(scale: Scale) -> None:
     kind = jax.devices()[0].device_kind
     console.print(f"hcdyna {hcdyna.__version__}, jax {jax.__version__}, {kind}")
     console.print(table_of(found, scale))
-    by_rate = Table(title="Mean return over the last 20% of evaluations, by learning rate")
+    ends = {name: at_the_end(curves) for name, curves in found.items()}
+    wholes = {name: curves.mean(axis=-1) for name, curves in found.items()}
+    console.print(by_rate("Mean return over the last 20% of evaluations, by learning rate", ends))
+    console.print(by_rate("Mean return over all evaluations, by learning rate", wholes))
+
+
+def by_rate(title: str, found: dict[str, np.ndarray]) -> Table:
+    """The mean over seeds of numbers [learning rates, seeds], a row for each strategy."""
+    table = Table(title=title)
     for heading in ("strategy", *(f"{rate:g}" for rate in LEARNING_RATES)):
-        by_rate.add_column(heading, justify="left" if heading == "strategy" else "right")
-    for name, curves in found.items():
-        by_rate.add_row(name, *(f"{mean:.0f}" for mean in at_the_end(curves).mean(axis=1)))
-    console.print(by_rate)
+        table.add_column(heading, justify="left" if heading == "strategy" else "right")
+    for name, per_seed in found.items():
+        table.add_row(name, *(f"{mean:.0f}" for mean in per_seed.mean(axis=1)))
+    return table
 
 
 if __name__ == "__main__":

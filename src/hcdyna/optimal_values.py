@@ -51,7 +51,7 @@ def recipe(
     steps: int = STEPS,
     seeds: int = SEEDS,
     learning_rate: float = LEARNING_RATE,
-    together: int = 10,
+    together: int = 25,
 ) -> np.ndarray:
     """max_a Q [states] at the end of tabular ER, averaged over seeds; `together` train at a time.
 

@@ -59,7 +59,8 @@ def test_continuous_worlds_are_refused():
         Tabular().build(GridWorld().build().spec)
 
 
-def test_planning_with_the_true_model_reaches_the_optimal_values():
+def test_planning_with_the_true_model_reaches_the_optimal_values(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     environment = TabularGridWorld(size=4, time_limit=100)
     settings = Settings(
         environment=environment,

@@ -14,6 +14,11 @@ from hcdyna.types import Scene
 N = 200_000
 
 
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
 def softmax(values, temperature=1.0):
     weights = np.exp((values - values.max()) / temperature)
     return weights / weights.sum()
@@ -49,8 +54,7 @@ def test_the_queue_of_gibbs_vstar_follows_exp_of_value_iteration():
     np.testing.assert_allclose(found, softmax(value_iteration(env.spec)), atol=0.005)
 
 
-def test_what_is_missing_is_said_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_what_is_missing_is_said_in_one_line():
     env = TabularGridWorld(size=4).build()
     with pytest.raises(SettingsError, match="surface = 'recipe': V\\* of TabularGridWorld"):
         Gibbs(surface="recipe").build(env)

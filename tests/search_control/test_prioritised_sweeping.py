@@ -20,22 +20,27 @@ class Sweeper:
     """The strategy, step by step."""
 
     def __init__(self, **options):
-        self.strategy = PrioritisedSweeping(**options).build(ENV)
-        self.state = self.strategy.init(jnp.int32(0))
-        self.replay = some_replay(ENV)
-        self.key = jax.random.key(0)
+        strategy = PrioritisedSweeping(**options).build(ENV)
+        self.state = strategy.init(jnp.int32(0))
+        self.observe = jax.jit(strategy.observe)
+        key, replay = jax.random.key(0), some_replay(ENV)
+
+        @jax.jit
+        def plan(state, values, real):
+            scene = Scene(ENV, lambda obs: values[obs], ENV.dynamics, replay, real)
+            state, info = strategy.update(key, state, scene)
+            return state, info, strategy.sample(key, state, scene, 6)
+
+        self.plan = plan
 
     def see(self, *steps):
         for step in steps:
-            self.state = self.strategy.observe(self.state, transition(*step))
+            self.state = self.observe(self.state, transition(*step))
 
     def step(self, values, *now):
-        table = jnp.asarray(values, jnp.float32)
-        real = transition(*now)
         self.see(now)
-        scene = Scene(ENV, lambda obs: table[obs], ENV.dynamics, self.replay, real)
-        self.state, info = self.strategy.update(self.key, self.state, scene)
-        pairs = self.strategy.sample(self.key, self.state, scene, 6)
+        table = jnp.asarray(values, jnp.float32)
+        self.state, info, pairs = self.plan(self.state, table, transition(*now))
         return list(zip(pairs.obs.tolist(), pairs.action.tolist(), strict=True)), info
 
 
