@@ -8,8 +8,9 @@ import sys
 import pytest
 import yaml
 
-from hcdyna import presets
+from hcdyna import presets, registry
 from hcdyna.cli import main
+from hcdyna.dyna import build
 
 TINY = [
     *("--env", "GridWorld", "--search-control", "hill_climbing", "--planning-steps", "1"),
@@ -130,6 +131,29 @@ def test_the_paper_preset_is_the_default_everywhere():
                 assert presets.settings("paper", **choices) == Settings(**choices)
 
 
+def test_the_paper_preset_knows_the_tabular_study_and_continuous_control():
+    study = presets.settings("paper", environment="TabularGridWorld", search_control="gibbs")
+    assert registry.name_of("agents", study.agent) == "tabular"
+    assert (study.training.batch_size, study.training.epsilon, study.training.warmup) == (1, 0.2, 0)
+    control = presets.settings("paper", environment="GridWorldContinuous")
+    assert registry.name_of("agents", control.agent) == "ddpg"
+    assert control.training.planning_steps == 5
+
+
+STRATEGIES = ("replay", "on_policy", "uniform", "hill_climbing")
+
+
+@pytest.mark.parametrize(
+    ("environment", "strategy"),
+    [
+        *(("TabularGridWorld", strategy) for strategy in (*STRATEGIES, "gibbs")),
+        *(("GridWorldContinuous", strategy) for strategy in STRATEGIES),
+    ],
+)
+def test_every_algorithm_of_the_paper_has_settings_that_build(environment, strategy):
+    build(presets.settings("paper", environment=environment, search_control=strategy))
+
+
 def test_the_authors_preset_differs_where_their_code_does():
     settings = presets.settings("authors", environment="GridWorld")
     assert settings.environment.goal_reward == 0
@@ -155,6 +179,9 @@ def test_the_authors_preset_differs_where_their_code_does():
         (("train", "--seeds", "0"), "--seeds 0: must be at least 1"),
         (("train", "--env", "GridWorldContinuous", "--agent", "dqn"), "dqn needs discrete actions"),
         (("train", "--env", "TabularGridWorld", "--agent", "dqn"), "dqn needs discrete actions"),
+        (("train", "--env", "Acrobot", "--agent", "tabular"), "tabular needs discrete"),
+        (("train", "--env", "GridWorld", "--agent", "ddpg"), "ddpg"),
+        (("train", "--env", "GridWorld", "--search-control", "gibbs"), "gibbs needs discrete"),
         (("train", "--replay-size", "10"), "must be at least the batch size"),
         (("train", "--replay-size", "99999999999", "--seeds", "9"), "lower training.replay_size"),
         (("resume", "/nowhere"), "not a run folder"),

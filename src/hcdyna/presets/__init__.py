@@ -2,7 +2,7 @@
 
 A preset says, for each of the four choices, which options a part of some name gets if it is chosen,
 and what training and evaluation are like. `choices` names the parts to take unless the user names
-others, `based_on` a preset to start from, and `where` adds options for some environments only.
+others, `based_on` a preset to start from, and `where` adds to all that for some environments.
 """
 
 from __future__ import annotations
@@ -73,10 +73,11 @@ def settings(
         for choice, group in CHOICES.items()
     }
     named = {choice: part for choice, part in given.items() if part is not None}
-    chosen = usual | content.get("choices", {}) | named
+    world = (usual | content.get("choices", {}) | named)["environment"]
     for case in content.get("where", []):
-        if case["environment"] == chosen["environment"]:
+        if case["environment"] == world:
             content = _merged(content, {k: v for k, v in case.items() if k != "environment"})
+    chosen = usual | content.get("choices", {}) | named
     plain = {
         choice: {"name": part} | content.get(choice, {}).get(part, {})
         for choice, part in chosen.items()
@@ -131,13 +132,13 @@ def _check(name: str, content: Any) -> None:
             isinstance(case, dict) and isinstance(case.get("environment"), str),
             "each case of where must name its environment",
         )
-    choices = content.get("choices", {})
-    demand(
-        isinstance(choices, dict)
-        and all(key in CHOICES and isinstance(part, str) for key, part in choices.items()),
-        f"choices must map some of {', '.join(CHOICES)} to names",
-    )
     for section in (content, *cases):
+        choices = section.get("choices", {})
+        demand(
+            isinstance(choices, dict)
+            and all(key in CHOICES and isinstance(part, str) for key, part in choices.items()),
+            f"choices must map some of {', '.join(CHOICES)} to names",
+        )
         for key in section:
             near = difflib.get_close_matches(str(key), KEYS, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
