@@ -9,6 +9,7 @@ noisy. Costs are per environment step of one agent, with all cores at work.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import tyro
@@ -19,6 +20,7 @@ from hcdyna import HillClimbing, Settings, Training
 from ours import WARMUP, Ours
 
 K, N = 100, 10
+Kernels = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True)
@@ -31,24 +33,30 @@ class Options:
     """Rounds of all variants in turn."""
     seconds: float = 2.0
     """Roughly how long each variant runs in a round."""
+    kernels: Kernels = "off"
+    """Whether to use the fused GPU kernels."""
 
 
-def variant(k: int, n: int, rho: float = 0.5) -> Settings:
-    """HC-Dyna on GridWorld with k climb steps, n planning updates and mixing rate ρ."""
-    training = Training(planning_steps=n, mixing_rate=rho, warmup=WARMUP)
-    return Settings(search_control=HillClimbing(steps=k), training=training)
-
-
-VARIANTS = {
-    "acting, replay, statistics": variant(0, 0),
-    "with the climb": variant(K, 0),
-    "with planning from replay alone": variant(0, N, rho=0.0),
-    "everything": variant(K, N),
+VARIANTS: dict[str, tuple[int, int, float]] = {
+    "acting, replay, statistics": (0, 0, 0.5),
+    "with the climb": (K, 0, 0.5),
+    "with planning from replay alone": (0, N, 0.0),
+    "everything": (K, N, 0.5),
 }
+"""Climb steps k, planning updates n, mixing rate ρ."""
+
+
+def variant(k: int, n: int, rho: float, kernels: Kernels) -> Settings:
+    """HC-Dyna on GridWorld; queues of many agents must fit, so they are smaller than usual."""
+    training = Training(planning_steps=n, mixing_rate=rho, warmup=WARMUP, kernels=kernels)
+    return Settings(search_control=HillClimbing(steps=k, queue_size=100_000), training=training)
 
 
 def main(options: Options) -> None:
-    timed = {name: Ours(settings, options.agents) for name, settings in VARIANTS.items()}
+    timed = {
+        name: Ours(variant(*numbers, options.kernels), options.agents)
+        for name, numbers in VARIANTS.items()
+    }
     cost: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for _ in range(options.rounds):
         for name, ours in timed.items():
@@ -66,7 +74,7 @@ def main(options: Options) -> None:
     for heading in ("part", "µs per agent", "share"):
         table.add_column(heading, justify="left" if heading == "part" else "right")
     for name, microseconds in parts.items():
-        table.add_row(name, f"{microseconds:.0f}", f"{100 * microseconds / whole:.0f}%")
+        table.add_row(name, f"{microseconds:.3g}", f"{100 * microseconds / whole:.0f}%")
     Console(width=100).print(table)
 
 

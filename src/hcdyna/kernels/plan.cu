@@ -7,6 +7,9 @@ constexpr int N = UPDATES, R = REPLAYED, M = SIMULATED, B = R + M;
 constexpr int THREADS = 256, WARPS = THREADS / 32;
 constexpr int W1 = 0, B1 = W1 + D * H, W2 = B1 + H, B2 = W2 + H * H, W3 = B2 + H, B3 = W3 + H * A;
 constexpr int PARAMS = B3 + A;
+// In shared memory rows of W2 have one more column, which keeps reads along rows and along
+// columns free of bank conflicts; what follows is shifted.
+constexpr int PAD = H, ROW = H + 1;
 constexpr int EACH = (PARAMS + THREADS - 1) / THREADS;  // parameters per thread
 constexpr int STRIDE = H + 4;  // rows stay aligned for float4, and apart in the banks
 constexpr float BETA1 = 0.9f, BETA2 = 0.999f, EPSILON = 1e-8f;
@@ -29,9 +32,12 @@ struct Plan {
 };
 
 struct Shared {
-  float params[PARAMS + 3], target[PARAMS + 3];
-  float obs[B * D], next_obs[B * D], q[B * A], delta[B];
-  float h1[B * STRIDE], h2[B * STRIDE], t1[B * STRIDE], t2[B * STRIDE];
+  float params[PARAMS + PAD], target[PARAMS + PAD];
+  float obs[B * D], next_obs[B * D], q[B * A], next_q[B * A], delta[B];
+  alignas(16) float h1[B * STRIDE];  // read as float4, as the next three are
+  alignas(16) float h2[B * STRIDE];
+  alignas(16) float t1[B * STRIDE];
+  alignas(16) float t2[B * STRIDE];
   float reward[B], discount[B], error[B];
   int action[B];
 };
@@ -46,6 +52,11 @@ __device__ inline T* place(T* const (&arrays)[6], size_t agent, int p) {
     p -= sizes[i];
   }
   return nullptr;
+}
+
+// Where parameter p lies in shared memory.
+__device__ inline int slot(int p) {
+  return p < W2 ? p : p < B2 ? W2 + (p - W2) / H * ROW + (p - W2) % H : p + PAD;
 }
 
 // y [B, H] = squash(x [B, D] W + b)
@@ -70,7 +81,7 @@ __device__ inline void second_layer(const float* theta, const float* x, float* y
       for (int i = 0; i < H; i += 4) {
         float w[4];
 #pragma unroll
-        for (int c = 0; c < 4; ++c) w[c] = theta[W2 + (i + c) * H + unit];
+        for (int c = 0; c < 4; ++c) w[c] = theta[W2 + (i + c) * ROW + unit];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
           const int row = min(first + r, B - 1);
@@ -80,7 +91,7 @@ __device__ inline void second_layer(const float* theta, const float* x, float* y
       }
 #pragma unroll
       for (int r = 0; r < ROWS; ++r)
-        if (first + r < B) y[(first + r) * STRIDE + unit] = squash(z[r] + theta[B2 + unit]);
+        if (first + r < B) y[(first + r) * STRIDE + unit] = squash(z[r] + theta[B2 + PAD + unit]);
     }
   }
 }
@@ -91,8 +102,8 @@ __device__ inline void output_layer(const float* theta, const float* x, float* q
     const int row = i / A, a = i % A;
     float z = 0.f;
 #pragma unroll 8
-    for (int j = 0; j < H; ++j) z += x[row * STRIDE + j] * theta[W3 + j * A + a];
-    q[i] = z + theta[B3 + a];
+    for (int j = 0; j < H; ++j) z += x[row * STRIDE + j] * theta[W3 + PAD + j * A + a];
+    q[i] = z + theta[B3 + PAD + a];
   }
 }
 
@@ -132,8 +143,8 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
   for (int e = 0; e < EACH; ++e) {
     const int p = tid + e * THREADS;
     if (p < PARAMS) {
-      s.params[p] = *place(in.params, agent, p);
-      s.target[p] = *place(in.target, agent, p);
+      s.params[slot(p)] = *place(in.params, agent, p);
+      s.target[slot(p)] = *place(in.target, agent, p);
       mean[e] = *place(in.mean, agent, p);
       square[e] = *place(in.square, agent, p);
     }
@@ -181,13 +192,13 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
     __syncthreads();
     second_layer(s.target, s.t1, s.t2);
     __syncthreads();
+    output_layer(s.target, s.t2, s.next_q);
+    __syncthreads();
     if (tid < B) {
       float top = -INFINITY, total = 0.f;
+#pragma unroll
       for (int a = 0; a < A; ++a) {
-        float z = 0.f;
-#pragma unroll 8
-        for (int j = 0; j < H; ++j) z += s.t2[tid * STRIDE + j] * s.target[W3 + j * A + a];
-        top = fmaxf(top, z + s.target[B3 + a]);
+        top = fmaxf(top, s.next_q[tid * A + a]);
         total += s.q[tid * A + a];
       }
       const float error = s.q[tid * A + s.action[tid]] - (s.reward[tid] + s.discount[tid] * top);
@@ -205,7 +216,7 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
     // Errors of the second layer's input, then of the first one's.
     for (int i = tid; i < B * H; i += THREADS) {
       const int b = i / H, j = i % H;
-      const float w = s.params[W3 + j * A + s.action[b]];
+      const float w = s.params[W3 + PAD + j * A + s.action[b]];
       s.t2[b * STRIDE + j] = s.delta[b] * w * slope(s.h2[b * STRIDE + j]);
     }
     __syncthreads();
@@ -215,14 +226,17 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
       for (int first = warp * ROWS; first < B; first += WARPS * ROWS)
         for (int unit = lane; unit < H; unit += 32) {
           float g[ROWS] = {};
-          // Each lane starts at another column, or all would read from the same bank.
 #pragma unroll 4
-          for (int k = 0; k < H; ++k) {
-            const int j = (k + lane) % H;
-            const float w = s.params[W2 + unit * H + j];
+          for (int j = 0; j < H; j += 4) {
+            float w[4];
 #pragma unroll
-            for (int r = 0; r < ROWS; ++r)
-              g[r] += w * s.t2[min(first + r, B - 1) * STRIDE + j];
+            for (int c = 0; c < 4; ++c) w[c] = s.params[W2 + unit * ROW + j + c];
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+              const int row = min(first + r, B - 1);
+              const float4 v = *reinterpret_cast<const float4*>(s.t2 + row * STRIDE + j);
+              g[r] += v.x * w[0] + v.y * w[1] + v.z * w[2] + v.w * w[3];
+            }
           }
 #pragma unroll
           for (int r = 0; r < ROWS; ++r)
@@ -246,7 +260,7 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
         const float g = gradient(s, p);
         mean[e] = BETA1 * mean[e] + (1.f - BETA1) * g;
         square[e] = BETA2 * square[e] + (1.f - BETA2) * g * g;
-        fresh[e] = s.params[p] - rate * mean[e] / (sqrtf(correction * square[e]) + EPSILON);
+        fresh[e] = s.params[slot(p)] - rate * mean[e] / (sqrtf(correction * square[e]) + EPSILON);
       }
     }
     // A gradient reads no parameter but those of this thread's own, so they may change at once.
@@ -254,8 +268,8 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
     for (int e = 0; e < EACH; ++e) {
       const int p = tid + e * THREADS;
       if (p < PARAMS) {
-        s.params[p] = fresh[e];
-        if (copy) s.target[p] = fresh[e];
+        s.params[slot(p)] = fresh[e];
+        if (copy) s.target[slot(p)] = fresh[e];
       }
     }
     __syncthreads();
@@ -265,8 +279,8 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
   for (int e = 0; e < EACH; ++e) {
     const int p = tid + e * THREADS;
     if (p < PARAMS) {
-      *place(in.new_params, agent, p) = s.params[p];
-      *place(in.new_target, agent, p) = s.target[p];
+      *place(in.new_params, agent, p) = s.params[slot(p)];
+      *place(in.new_target, agent, p) = s.target[slot(p)];
       *place(in.new_mean, agent, p) = mean[e];
       *place(in.new_square, agent, p) = square[e];
     }

@@ -1,0 +1,52 @@
+"""The CUDA sources compile, and nothing needs them where they can't be used."""
+
+import shutil
+
+import pytest
+
+from hcdyna import DQN, Acrobot, GridWorld, Settings, SettingsError, TabularGridWorld, Training
+from hcdyna.dyna import build as build_dyna
+from hcdyna.kernels import build
+from hcdyna.kernels.surface import sizes, why_not_covered
+from hcdyna.types import Perceptron
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
+@pytest.mark.parametrize(
+    ("kernel", "more"),
+    [
+        ("climb", {"NORMALISE": 1, "PAIRS": 2}),
+        ("plan", {"UPDATES": 10, "REPLAYED": 16, "SIMULATED": 16}),
+    ],
+)
+def test_the_sources_compile(kernel, more, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    env = Acrobot().build()
+    perceptron = DQN().build(env.spec).perceptron
+    library = build.compiled(kernel, "sm_90", sizes(perceptron, env) | more)
+    assert library.stat().st_size > 10_000
+    assert library == build.compiled(kernel, "sm_90", sizes(perceptron, env) | more), "kept"
+
+
+@pytest.mark.parametrize(
+    ("environment", "perceptron", "reason"),
+    [
+        (GridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000), None),
+        (Acrobot(), Perceptron((64, 64), "tanh", 1e-3, 1_000), None),
+        (GridWorld(), None, "not a perceptron"),
+        (GridWorld(), Perceptron((32,), "relu", 1e-3, 1_000), "two layers"),
+        (GridWorld(), Perceptron((48, 48), "relu", 1e-3, 1_000), "exist for layers"),
+        (TabularGridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000), "continuous states"),
+    ],
+)
+def test_what_the_kernels_cover(environment, perceptron, reason):
+    found = why_not_covered(perceptron, environment.build())
+    assert (found is None) if reason is None else (reason in found)
+
+
+def test_kernels_that_are_demanded_but_not_there_are_an_error():
+    if build.why_not() is None:
+        pytest.skip("this machine has what the kernels need")
+    with pytest.raises(SettingsError, match="Training.kernels = 'on': there is no CUDA device"):
+        build_dyna(Settings(training=Training(kernels="on")))
+    build_dyna(Settings(training=Training(kernels="auto")))
