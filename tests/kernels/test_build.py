@@ -47,6 +47,6 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
 def test_kernels_that_are_demanded_but_not_there_are_an_error():
     if build.why_not() is None:
         pytest.skip("this machine has what the kernels need")
-    with pytest.raises(SettingsError, match="Training.kernels = 'on': there is no CUDA device"):
+    with pytest.raises(SettingsError, match=r"Training.kernels = 'on': there is no CUDA device"):
         build_dyna(Settings(training=Training(kernels="on")))
     build_dyna(Settings(training=Training(kernels="auto")))
