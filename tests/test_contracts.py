@@ -6,7 +6,7 @@ from hcdyna import SettingsError, registry, testing
 from hcdyna.search_control.hill_climbing import HillClimbing
 
 ENVIRONMENTS = list(registry.available("environments"))
-SOME_OF_EACH_KIND = ["GridWorldContinuous", "TabularGridWorld", "Acrobot"]
+SOME_OF_EACH_KIND = ["GridWorldContinuous", "TabularGridWorld", "CartPole"]
 
 
 def build_environment(name):

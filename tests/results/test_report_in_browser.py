@@ -34,7 +34,7 @@ def balancing(made_up, tmp_path_factory):
     """A run on CartPole with made-up snapshots, the second of them in another place."""
     folder: Path = tmp_path_factory.mktemp("balancing")
     settings = dataclasses.replace(made_up.settings[0], environment=CartPole())
-    Store.create(folder, describe([settings_to_plain(settings)], made_up.seeds))
+    Store.create(folder, describe([settings_to_plain(settings)], made_up.seeds, "off"))
     states = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
     states[0, 0] = np.nan
     for step, shift in ((50, 0), (100, 5)):
