@@ -43,7 +43,8 @@ def follow(
 
         yield on_chunk
     if last:
-        Console(width=min(Console().width, 100)).print(outcome(last[-1]))
+        width = min(Console().width, 100) if sys.stdout.isatty() else 100
+        Console(width=width).print(outcome(last[-1]))
 
 
 @contextlib.contextmanager
