@@ -122,6 +122,7 @@ SMALL = Settings(
 )
 
 
+@pytest.mark.slow
 def test_company_does_not_change_a_bit_and_noise_goes_on_with_every_step():
     alone, company = train(SMALL, seeds=[7]), train(SMALL, seeds=[7, 1, 2])
     for a, b in zip(*(jax.tree.leaves(run.state(7)) for run in (alone, company)), strict=True):

@@ -80,6 +80,7 @@ def test_planning_with_the_true_model_reaches_the_optimal_values(tmp_path, monke
 
 
 @pytest.mark.parametrize("strategy", [TabularHillClimbing(), Gibbs()], ids=["climb", "gibbs"])
+@pytest.mark.slow
 def test_company_does_not_change_a_bit(strategy):
     settings = Settings(
         environment="TabularGridWorld",

@@ -19,6 +19,7 @@ from hcdyna.types import Perceptron
         ("plan", {"UPDATES": 10, "REPLAYED": 16, "SIMULATED": 16}),
     ],
 )
+@pytest.mark.slow
 def test_the_sources_compile(kernel, more, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     env = Acrobot().build()

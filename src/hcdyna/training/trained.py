@@ -20,8 +20,8 @@ class TrainedAgent:
     """A policy and its value estimate.
 
     >>> from hcdyna import Settings, Training, train
-    >>> settings = Settings(search_control="replay", training=Training(steps=200, warmup=100))
-    >>> agent = train(settings).agent()
+    >>> settings = Settings(search_control="uniform", training=Training(steps=200, warmup=100))
+    >>> agent = train(settings, seeds=2).agent()
     >>> agent.predict([0.1, 0.1]).shape, agent.predict([[0.1, 0.1], [0.5, 0.4]]).shape
     ((), (2,))
     """
