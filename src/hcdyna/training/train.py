@@ -32,7 +32,7 @@ from hcdyna.training.compiled import spread as spread_over
 from hcdyna.training.devices import mesh_for
 from hcdyna.training.run import Progress, Run
 
-SAVING_SHARE = 0.04
+SAVING_SHARE = 0.025
 """Save after every evaluation, unless that would take more than this share of the time."""
 
 OnChunk = Callable[[Progress], Any]
