@@ -151,7 +151,9 @@ STRATEGIES = ("replay", "on_policy", "uniform", "hill_climbing")
     ],
 )
 def test_every_algorithm_of_the_paper_has_settings_that_build(environment, strategy):
-    build(presets.settings("paper", environment=environment, search_control=strategy))
+    settings = presets.settings("paper", environment=environment, search_control=strategy)
+    env, _ = build(settings)
+    assert env.spec.name == environment
 
 
 def test_the_authors_preset_differs_where_their_code_does():

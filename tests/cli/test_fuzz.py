@@ -63,7 +63,7 @@ def call(*arguments):
 def test_options(pairs):
     words = [word for pair in pairs for word in pair]
     if not {"-h", "--help"} & set(words):
-        call("train", *words, "--print-settings")
+        assert call("train", *words, "--print-settings") in (0, 2)
 
 
 @quickly
@@ -71,7 +71,7 @@ def test_options(pairs):
 def test_any_text_as_a_preset(tmp_path, text):
     file = tmp_path / "preset.yaml"
     file.write_text(text, encoding="utf-8")
-    call("train", "--preset", file, "--print-settings")
+    assert call("train", "--preset", file, "--print-settings") in (0, 2)
 
 
 def replace_one(data, tree, value):
@@ -92,7 +92,7 @@ def test_a_preset_with_something_wrong_in_it(tmp_path, data, value):
     replace_one(data, content, value)
     file = tmp_path / "preset.yaml"
     file.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
-    call("train", "--preset", file, "--print-settings")
+    assert call("train", "--preset", file, "--print-settings") in (0, 2)
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,8 @@ def test_a_page_holds_curves_table_differences_settings_and_commands(run, made_u
 def test_plotly_knows_every_option_that_is_used(run, broken, tmp_path):
     _, data = written(write_report([run, broken], tmp_path / "page.html"))
     for chart in (data["curves"], *data["diagnostics"]):
-        go.Figure(chart["traces"], chart["layout"])
+        figure = go.Figure(chart["traces"], chart["layout"])  # refuses what it does not know
+        assert len(figure.data) == len(chart["traces"]) > 0
 
 
 def test_diverged_agents_are_counted_and_their_numbers_are_gaps(broken, tmp_path):
