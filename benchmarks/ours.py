@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from hcdyna import Settings
-from hcdyna.settings import traced_numbers
 from hcdyna.training import compiled
 from hcdyna.training.devices import mesh_for
 
@@ -21,11 +20,9 @@ class Ours:
     def __init__(self, settings: Settings, agents: int) -> None:
         self.agents = agents
         mesh = mesh_for(agents)
-        self.programs = compiled.compile_programs(compiled.shared_program([settings]), mesh)
-        numbers = {
-            path: np.full(agents, value, np.float32)
-            for path, value in traced_numbers(settings).items()
-        }
+        static, table = compiled.shared_program([settings])
+        self.programs = compiled.compile_programs(static, mesh)
+        numbers = {path: np.full(agents, value, np.float32) for path, (value,) in table.items()}
         seeds = np.arange(agents, dtype=np.uint32)
         self.numbers, seeds = compiled.spread((numbers, seeds), mesh)
         self.life = self.programs.init(seeds, self.numbers)

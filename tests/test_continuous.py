@@ -45,7 +45,7 @@ def test_random_numbers_are_drawn_beforehand():
     assert isinstance(batches, ContinuousBatches)
     assert batches.states.shape == batches.normal.shape == (50, 4, 2)
     assert batches.keys.shape == (50, 4)
-    assert batches.replayed.reward.shape == (50, 4)
+    assert batches.replayed.reward.shape == (50, 8), "four of them stand in for an empty queue"
     assert np.all(batches.states == 0.5)
     np.testing.assert_allclose(np.std(batches.normal), 1.0, rtol=5 / np.sqrt(2 * 400))
     silent = draw(middle_of_the_box(), scene, Training(planning_steps=2, epsilon=0.0))
@@ -68,7 +68,7 @@ def test_planning_is_n_updates_with_actions_of_the_current_policy():
             rows.append(Transition(*row))
         actions.append(rows[0].action - batches.normal[i, 0] * 0.2 / np.sqrt(1 - 0.85**2))
         rows = jax.tree.map(lambda *x: jnp.stack(x), *rows)
-        replayed = jax.tree.map(lambda x, i=i: x[i], batches.replayed)
+        replayed = jax.tree.map(lambda x, i=i: x[i, 4:], batches.replayed)
         whole = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, replayed)
         by_hand, _ = AGENT.update(by_hand, whole)
     assert np.abs(actions[3] - actions[0]).max() > 0.01, "the policy must have changed on the way"
@@ -83,9 +83,9 @@ def test_an_empty_queue_falls_back_to_replay():
         scene,
         Training(planning_steps=4, batch_size=8, mixing_rate=1.0),
     )
-    assert not np.any(batches.ready)
+    assert not np.any(batches.simulated)
     fallen_back, _ = plan(AGENT, state, batches, scene)
-    replayed, _ = plan(AGENT, state, batches.fallback)
+    replayed, _ = plan(AGENT, state, batches.replayed)
     for a, b in zip(jax.tree.leaves(replayed), jax.tree.leaves(fallen_back), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 

@@ -75,14 +75,14 @@ def test_where_rho_b_is_not_whole_each_row_is_simulated_with_probability_rho(rho
     training, agent, state, scene = tabular_scene(mixing_rate=rho, batch_size=batch_size)
     uniform = Uniform().build(scene.env)
     batches = draw_mini_batches(jax.random.key(2), uniform, (), scene, training)
-    assert batches.ready.shape == (5_000, batch_size)
-    assert batches.replayed.reward.shape == (5_000, 0)
+    assert batches.simulated.shape == (5_000, batch_size)
+    assert batches.replayed.reward.shape == (5_000, batch_size)
     rows = jax.vmap(lambda batch: complete(agent, state, batch))(batches)
     assert rows.obs.shape == (5_000, batch_size)
     np.testing.assert_allclose(np.mean(rows.reward == -1.0), rho, atol=0.03)
     for index in range(20):
         row = jax.tree.map(lambda x, i=index: x[i, 0], rows)
-        source = batches.states[index, 0] if row.reward == -1 else batches.fallback.obs[index, 0]
+        source = batches.states[index, 0] if row.reward == -1 else batches.replayed.obs[index, 0]
         assert row.obs == source
 
 
@@ -90,13 +90,13 @@ def test_an_empty_queue_falls_back_to_replay_row_by_row():
     training, _, _, scene = tabular_scene(planning_steps=50)
     never = queued(lambda key, s, scene: (jnp.zeros(1, int), jnp.zeros(1, bool), {}), 10)
     batches = draw_mini_batches(jax.random.key(2), never, never.init(jnp.int32(0)), scene, training)
-    assert batches.ready.shape == (50, 1)
-    assert not np.any(batches.ready)
+    assert batches.simulated.shape == (50, 1)
+    assert not np.any(batches.simulated)
 
 
 def test_pairs_bring_their_own_action():
     training, agent, state, scene = tabular_scene(planning_steps=8, mixing_rate=1.0)
-    strategy = drawn(lambda key, scene, n: Pair(jnp.full(n, 4), jnp.arange(n) % 4))
+    strategy = drawn(lambda key, scene, n: Pair(jnp.full(n, 4), (scene.batch + jnp.arange(n)) % 4))
     batches = draw_mini_batches(jax.random.key(2), strategy, (), scene, training)
     rows = jax.vmap(lambda batch: complete(agent, state, batch))(batches)
     assert rows.action[:, 0].tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
@@ -175,8 +175,8 @@ def test_an_empty_queue_falls_back_to_replay():
         jax.random.key(2), never, never.init(transitions.obs[0]), scene, settings.training
     )
     assert isinstance(batches, MiniBatches)
-    assert not np.any(batches.ready)
-    replayed, _ = plan(agent, state, batches.fallback)
+    assert not np.any(batches.simulated)
+    replayed, _ = plan(agent, state, batches.replayed)
     fallen_back, _ = plan(agent, state, batches)
     for a, b in zip(jax.tree.leaves(replayed), jax.tree.leaves(fallen_back), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)

@@ -15,28 +15,24 @@ from hcdyna.types import Agent, Array, Key, Scene, Spec, Transition
 
 
 class ContinuousBatches(NamedTuple):
-    """The n mini-batches of one time step, with b − m replayed and m simulated rows each."""
+    """The n mini-batches of one time step: see `planning.MiniBatches`."""
 
     replayed: Transition
-    """[n, b − m, …]"""
+    """[n, b − m, …], or [n, b, …] where rows may have to stand in for simulated ones"""
+    simulated: Array | None
+    """[n, m] whether a row is simulated, or else replayed; None: all m are"""
     states: Array
     """[n, m, d] from search-control"""
     normal: Array
     """[n, m, size] standard normal numbers, from which the actions there get their noise …"""
     keys: Key
     """[n, m] … and the model its randomness"""
-    ready: Array | None
-    """[n] whether search-control has states to offer, the same for all; None: it always has"""
-    fallback: Transition | None
-    """[n, m, …] replayed rows to use where it has none"""
 
 
-def random_numbers(
-    action_key: Key, model_key: Key, spec: Spec, shape: tuple[int, int], epsilon: Array | float
-) -> tuple[Array, Key]:
-    """`normal` and `keys` of mini-batches of `shape` [n, m]; ε = 0 means actions without noise."""
-    normal = jax.random.normal(action_key, (*shape, spec.action_size or 0))
-    return jnp.where(jnp.asarray(epsilon) > 0, normal, 0.0), jax.random.split(model_key, shape)
+def action_noise(key: Key, spec: Spec, rows: int, epsilon: Array | float) -> Array:
+    """`normal` of one mini-batch; ε = 0 means actions without noise."""
+    normal = jax.random.normal(key, (rows, spec.action_size or 0))
+    return jnp.where(jnp.asarray(epsilon) > 0, normal, 0.0)
 
 
 def simulate(agent: Agent, state: Any, batch: ContinuousBatches, scene: Scene) -> Transition:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from hcdyna import ring
 from hcdyna.kernels.surface import Surface, use_kernels
 from hcdyna.planning import draw_mini_batches, plan
-from hcdyna.settings import Settings, Training
+from hcdyna.settings import Settings, Training, most, now
 from hcdyna.types import (
     Agent,
     Array,
@@ -113,9 +113,10 @@ def compose(
         search_state, search_info = search_control.update(search_key, state.search_control, scene)
         agent_state = state.agent
         plan_info: Info = {}
-        if training.planning_steps > 0:
+        if most(training.planning_steps) > 0:
             batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
-            agent_state, plan_info = plan(agent, state.agent, batches, scene)
+            count = now(training.planning_steps)
+            agent_state, plan_info = plan(agent, state.agent, batches, scene, count)
         model_state = state.model
         if not training.learn_at_once:
             model_state, model_info = model.update(model_key, state.model, state.replay)

@@ -10,7 +10,7 @@ import math
 import numbers
 from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -182,6 +182,27 @@ class Settings:
 
 
 TRACED_PARTS = ("agent", "model", "search_control", "training")
+
+PLANNING_STEPS, MIXING_RATE = "training.planning_steps", "training.mixing_rate"
+"""n and ρ decide the shapes of arrays. Where they vary within a program, all its agents pay for
+the largest n, and each row of a mini-batch is drawn from both sources."""
+
+
+class UpTo(NamedTuple):
+    """A whole number that varies within a program."""
+
+    most: int
+    now: Any
+
+
+def most(n: int | UpTo) -> int:
+    """The largest n of the program."""
+    return n.most if isinstance(n, UpTo) else n
+
+
+def now(n: int | UpTo) -> Any:
+    """The n of this agent where it varies within the program; None where it doesn't."""
+    return n.now if isinstance(n, UpTo) else None
 
 
 def traced_numbers(settings: Settings) -> dict[str, float]:

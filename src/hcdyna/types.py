@@ -154,6 +154,8 @@ class Scene(NamedTuple):
     """Ring of the transitions seen so far."""
     transition: Transition
     """The real step that has just been taken."""
+    batch: Array | int = 0
+    """Which of the n mini-batches of a time step is being drawn: 0 … n − 1."""
 
 
 class Pair(NamedTuple):

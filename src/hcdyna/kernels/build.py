@@ -15,7 +15,7 @@ import jax
 from hcdyna.training.devices import cache_folder, offer_every_core
 
 FOLDER = Path(__file__).parent
-SOURCES = ("common.cuh", "climb.cu", "plan.cu")
+SOURCES = ("common.cuh", "network.cuh", "climb.cu", "plan.cu")
 FLAGS = ("-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-diag-suppress", "940,2473")
 """The last are warnings of XLA's own headers."""
 

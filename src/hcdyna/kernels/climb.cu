@@ -5,7 +5,6 @@
 
 constexpr int U = H / 32;         // units per lane
 constexpr int STRIDE = H + 1;     // keeps both a row and a column of W2 free of bank conflicts
-constexpr int AGENTS = H == 32 ? 4 : 1;  // per block
 
 struct Climb {
   const float *w1, *b1, *w2, *b2, *w3, *b3;  // [N, D, H] [N, H] [N, H, H] [N, H] [N, H, A] [N, A]
@@ -14,14 +13,28 @@ struct Climb {
   const float *low, *high;                   // [N, D]
   float* states;                             // [N, K, D]
   bool* accepted;                            // [N, K]
-  int agents, steps, most;                   // most: stop accepting after this many
+  int steps, most;                           // most: stop accepting after this many
 };
 
 struct Shared {
+  alignas(16) float layer[H];
+  alignas(16) float back[H];
   float w2[H * STRIDE];
-  float layer[H];
   float covariance[D * D];
 };
+
+// The product of a layer in shared memory with H weights.
+template <typename Weight>
+__device__ inline float dot(const float* layer, Weight weight) {
+  float sum[4] = {};
+#pragma unroll
+  for (int i = 0; i < H; i += 4) {
+    const float4 v = *reinterpret_cast<const float4*>(layer + i);
+    sum[0] += v.x * weight(i), sum[1] += v.y * weight(i + 1);
+    sum[2] += v.z * weight(i + 2), sum[3] += v.w * weight(i + 3);
+  }
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
 
 // Pi: into the box, then each leading pair back to the unit circle; (0, 0) becomes angle 0.
 __device__ inline void project(float (&x)[D], const float (&low)[D], const float (&high)[D]) {
@@ -39,12 +52,9 @@ __device__ inline void project(float (&x)[D], const float (&low)[D], const float
   }
 }
 
-__global__ void __launch_bounds__(32 * AGENTS) climb_kernel(Climb in) {
-  extern __shared__ float raw[];
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const int agent = blockIdx.x * AGENTS + warp;
-  if (agent >= in.agents) return;
-  Shared& mine = reinterpret_cast<Shared*>(raw)[warp];
+__global__ void __launch_bounds__(32) climb_kernel(Climb in) {
+  __shared__ Shared mine;
+  const int lane = threadIdx.x, agent = blockIdx.x;
 
   for (int i = lane; i < H * H; i += 32)
     mine.w2[(i / H) * STRIDE + i % H] = in.w2[(size_t)agent * H * H + i];
@@ -84,10 +94,16 @@ __global__ void __launch_bounds__(32 * AGENTS) climb_kernel(Climb in) {
   }
 #endif
 
+  float soon[D];  // the noise of the next step, read one step ahead
+#pragma unroll
+  for (int m = 0; m < D; ++m) soon[m] = in.steps > 0 ? noise[m] : 0.f;
   for (int k = 0; k < in.steps; ++k) {
     float drawn[D];
 #pragma unroll
-    for (int m = 0; m < D; ++m) drawn[m] = noise[k * D + m];
+    for (int m = 0; m < D; ++m) {
+      drawn[m] = soon[m];
+      soon[m] = noise[min(k + 1, in.steps - 1) * D + m];
+    }
     float h1[U], h2[U], g1[U];
 #pragma unroll
     for (int u = 0; u < U; ++u) {
@@ -100,18 +116,12 @@ __global__ void __launch_bounds__(32 * AGENTS) climb_kernel(Climb in) {
     __syncwarp();
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      float z0 = 0.f, z1 = 0.f;
-#pragma unroll
-      for (int i = 0; i < H; i += 2) {
 #if HIDDEN == 32
-        z0 += mine.layer[i] * column[i];
-        z1 += mine.layer[i + 1] * column[i + 1];
+      const float z = dot(mine.layer, [&](int i) { return column[i]; });
 #else
-        z0 += mine.layer[i] * mine.w2[i * STRIDE + lane + 32 * u];
-        z1 += mine.layer[i + 1] * mine.w2[(i + 1) * STRIDE + lane + 32 * u];
+      const float z = dot(mine.layer, [&](int i) { return mine.w2[i * STRIDE + lane + 32 * u]; });
 #endif
-      }
-      h2[u] = squash(z0 + z1 + b2[u]);
+      h2[u] = squash(z + b2[u]);
     }
     int best = 0;
     float top = -INFINITY;
@@ -123,31 +133,23 @@ __global__ void __launch_bounds__(32 * AGENTS) climb_kernel(Climb in) {
       float q = sum_over_warp(part) + b3[a];
       if (q > top) top = q, best = a;
     }
-    __syncwarp();
 #pragma unroll
     for (int u = 0; u < U; ++u) {
       float weight = w3[u][0];
 #pragma unroll
       for (int a = 1; a < A; ++a) weight = best == a ? w3[u][a] : weight;
-      mine.layer[lane + 32 * u] = weight * slope(h2[u]);
+      mine.back[lane + 32 * u] = weight * slope(h2[u]);
     }
     __syncwarp();
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      float g0 = 0.f, gg = 0.f;
-#pragma unroll
-      for (int j = 0; j < H; j += 2) {
 #if HIDDEN == 32
-        g0 += mine.layer[j] * row[j];
-        gg += mine.layer[j + 1] * row[j + 1];
+      const float g = dot(mine.back, [&](int j) { return row[j]; });
 #else
-        g0 += mine.layer[j] * mine.w2[(lane + 32 * u) * STRIDE + j];
-        gg += mine.layer[j + 1] * mine.w2[(lane + 32 * u) * STRIDE + j + 1];
+      const float g = dot(mine.back, [&](int j) { return mine.w2[(lane + 32 * u) * STRIDE + j]; });
 #endif
-      }
-      g1[u] = (g0 + gg) * slope(h1[u]);
+      g1[u] = g * slope(h1[u]);
     }
-    __syncwarp();
     float gradient[D], direction[D], squares = 0.f;
 #pragma unroll
     for (int m = 0; m < D; ++m) {
@@ -164,14 +166,11 @@ __global__ void __launch_bounds__(32 * AGENTS) climb_kernel(Climb in) {
       direction[m] = sum;
       squares += sum * sum;
     }
-    const float length = sqrtf(squares);
-    const bool usable = isfinite(length) && length > 1e-8f;
+    const bool usable = isfinite(squares) && squares > 1e-16f;  // a length of 1e-8
+    const float scale = usable ? (NORMALISE ? step_size * rsqrtf(squares) : step_size) : 0.f;
     float apart = 0.f;
 #pragma unroll
-    for (int m = 0; m < D; ++m) {
-      const float uphill = NORMALISE ? direction[m] / (usable ? length : 1.f) : direction[m];
-      x[m] = x[m] + (usable ? step_size * uphill : 0.f) + drawn[m];
-    }
+    for (int m = 0; m < D; ++m) x[m] = x[m] + (usable ? scale * direction[m] : 0.f) + drawn[m];
     project(x, low, high);
 #pragma unroll
     for (int m = 0; m < D; ++m) apart += (last[m] - x[m]) * (last[m] - x[m]);
@@ -205,9 +204,8 @@ static ffi::Error climb(cudaStream_t stream, int32_t most, ffi::RemainingArgs ar
   Climb arguments{f(0), f(1), f(2),  f(3),  f(4),  f(5),
                   f(6), f(7), f(8),  f(9),  f(10), f(11), f(12),
                   static_cast<float*>((*states)->untyped_data()),
-                  static_cast<bool*>((*accepted)->untyped_data()), agents, steps, most};
-  climb_kernel<<<(agents + AGENTS - 1) / AGENTS, 32 * AGENTS, AGENTS * sizeof(Shared), stream>>>(
-      arguments);
+                  static_cast<bool*>((*accepted)->untyped_data()), steps, most};
+  climb_kernel<<<agents, 32, 0, stream>>>(arguments);
   return launched();
 }
 

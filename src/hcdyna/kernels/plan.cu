@@ -1,293 +1,386 @@
-// The n planning updates of a time step, one block an agent (dyna.plan with agents/dqn.py is the
-// reference). Parameters live in shared memory, Adam's moments in registers.
-// Further macros: UPDATES, and the REPLAYED and SIMULATED rows of each mini-batch.
-#include "common.cuh"
+// The n planning updates of a time step, one block an agent (planning.plan with agents/dqn.py is
+// the reference). A warp takes 16 rows of the mini-batch through both networks and back; then each
+// thread has the gradient of some parameters, and keeps these and Adam's moments in registers.
+// Further macros: the SIMULATED and REPLAYED rows of each mini-batch, and FALLBACK 0 or 1: whether
+// a simulated row may give way to a replayed one, of which there are then as many as rows.
+#include <cuda_pipeline.h>
+#include "network.cuh"
 
-constexpr int N = UPDATES, R = REPLAYED, M = SIMULATED, B = R + M;
-constexpr int THREADS = 256, WARPS = THREADS / 32;
-constexpr int W1 = 0, B1 = W1 + D * H, W2 = B1 + H, B2 = W2 + H * H, W3 = B2 + H, B3 = W3 + H * A;
-constexpr int PARAMS = B3 + A;
-// In shared memory rows of W2 have one more column, which keeps reads along rows and along
-// columns free of bank conflicts; what follows is shifted.
-constexpr int PAD = H, ROW = H + 1;
-constexpr int EACH = (PARAMS + THREADS - 1) / THREADS;  // parameters per thread
-constexpr int STRIDE = H + 4;  // rows stay aligned for float4, and apart in the banks
+constexpr int M = SIMULATED, B = M + REPLAYED, R = FALLBACK ? B : REPLAYED;
+constexpr int GREEDY = -1, USE_FALLBACK = -2;  // choices that are not actions
+constexpr int TILES = (B + 15) / 16, ROWS = 16 * TILES, KS = ROWS / 8;
+constexpr int MT = H / 16;                     // tiles of 16 rows of W2
+constexpr int LEAST = H == 32 ? 1 : 2;         // more would not fit into registers
+constexpr int GROUPS = TILES <= LEAST * MT ? LEAST : 2 * LEAST;
+constexpr int WARPS = MT * GROUPS, THREADS = 32 * WARPS;
+static_assert(TILES <= WARPS, "at most 16 rows a warp");
+constexpr int OWN = NT / GROUPS;               // tiles of W2 per warp: all in one row of tiles
+constexpr int LT = (LINES + 15) / 16;          // tiles of 16 lines
+constexpr int HALVES = (LINES + 7) / 8;        // halves of these with lines in them
+constexpr int OWN_LINES = (NT + WARPS - 1) / WARPS;
 constexpr float BETA1 = 0.9f, BETA2 = 0.999f, EPSILON = 1e-8f;
 
 struct Plan {
   const float *params[6], *target[6], *mean[6], *square[6];
-  const float *power1, *power2;      // [agents]
-  const int* updates;                // [agents]
-  const float* learning_rate;        // [agents]
+  const float *power1, *power2;  // [agents]
+  const int* updates;            // [agents]
+  const float* learning_rate;    // [agents]
+  const int* count;              // [agents]: how many of the N mini-batches to learn from
   const float *obs, *reward, *discount, *next_obs;  // [agents, N, R, …]
   const int* action;                                // [agents, N, R]
   const float *states, *rewards, *discounts, *next_states;  // [agents, N, M, (A, (D))]
-  const bool* explore;                                      // [agents, N, M]
-  const int* random_action;                                 // [agents, N, M]
+  const int* choice;                                        // [agents, N, M]
   float *new_params[6], *new_target[6], *new_mean[6], *new_square[6];
   float *new_power1, *new_power2;
   int* new_updates;
   float *loss, *mean_q;
-  int target_period;
+  int most, target_period;  // most: N
+};
+
+struct Batch {
+  float obs[R * D + 1], next_obs[R * D + 1], reward[R + 1], discount[R + 1];
+  int action[R + 1];
+  float states[M * D + 1], rewards[M * A + 1], discounts[M * A + 1], next_states[M * A * D + 1];
+  int choice[M + 1];
 };
 
 struct Shared {
-  float params[PARAMS + PAD], target[PARAMS + PAD];
-  float obs[B * D], next_obs[B * D], q[B * A], next_q[B * A], delta[B];
-  alignas(16) float h1[B * STRIDE];  // read as float4, as the next three are
-  alignas(16) float h2[B * STRIDE];
-  alignas(16) float t1[B * STRIDE];
-  alignas(16) float t2[B * STRIDE];
-  float reward[B], discount[B], error[B];
-  int action[B];
+  Net net, target;
+  alignas(16) float w2[H * STRIDE];  // as in the paper's order, for the way back
+  alignas(16) float h1[ROWS * STRIDE];
+  alignas(16) float h2[ROWS * STRIDE];
+  alignas(16) float t1[ROWS * STRIDE];  // errors of the first layer's input …
+  alignas(16) float t2[ROWS * STRIDE];  // … and of the second's
+  float left[16 * LT * (ROWS + 4)];     // what the errors are multiplied with, by line
+  float losses[WARPS], totals[WARPS];
+  Batch batch[2];
 };
 
-// Where a parameter lies: which of the six arrays, and where in it.
+struct Parameter {
+  float value, mean, square;
+};
+
+__device__ inline void adam(Parameter& p, float gradient, float rate, float correction) {
+  p.mean = BETA1 * p.mean + (1.f - BETA1) * gradient;
+  p.square = BETA2 * p.square + (1.f - BETA2) * gradient * gradient;
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(correction * p.square));
+  p.value -= __fdividef(rate * p.mean, root + EPSILON);
+}
+
+// Where a parameter lies among the six arrays of global memory.
+struct Place {
+  int array;
+  size_t offset;
+};
+
+__device__ inline Place place_w2(size_t agent, int i, int j) {
+  return {2, (agent * H + i) * H + j};
+}
+
+__device__ inline Place place_line(size_t agent, int line, int unit) {
+  if (line < D) return {0, (agent * D + line) * H + unit};
+  if (line == D) return {1, agent * H + unit};
+  if (line == D + 1) return {3, agent * H + unit};
+  return {4, (agent * H + unit) * A + line - D - 2};
+}
+
 template <typename T>
-__device__ inline T* place(T* const (&arrays)[6], size_t agent, int p) {
+__device__ inline T& at(T* const (&arrays)[6], Place place) {
+  T* array = arrays[0];
 #pragma unroll
-  for (int i = 0; i < 6; ++i) {
-    constexpr int sizes[6] = {D * H, H, H * H, H, H * A, A};
-    if (p < sizes[i]) return arrays[i] + agent * sizes[i] + p;
-    p -= sizes[i];
+  for (int i = 1; i < 6; ++i) array = place.array == i ? arrays[i] : array;
+  return array[place.offset];
+}
+
+template <typename T>
+__device__ inline void fetch(T* to, const T* from, size_t batch, int each) {
+  for (int i = threadIdx.x; i < each; i += THREADS)
+    __pipeline_memcpy_async(to + i, from + batch * each + i, 4);
+}
+
+__device__ inline void fetch_batch(Batch& to, const Plan& in, size_t batch) {
+  fetch(to.obs, in.obs, batch, R * D);
+  fetch(to.next_obs, in.next_obs, batch, R * D);
+  fetch(to.reward, in.reward, batch, R);
+  fetch(to.discount, in.discount, batch, R);
+  fetch(to.action, in.action, batch, R);
+  fetch(to.states, in.states, batch, M * D);
+  fetch(to.rewards, in.rewards, batch, M * A);
+  fetch(to.discounts, in.discounts, batch, M * A);
+  fetch(to.next_states, in.next_states, batch, M * A * D);
+  fetch(to.choice, in.choice, batch, M);
+}
+
+__device__ inline void store(float* to, const Layer& layer, int row, int t) {
+#pragma unroll
+  for (int j = 0; j < NT; ++j)
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+      *reinterpret_cast<float2*>(to + (row + 8 * r) * STRIDE + 8 * j + 2 * t) =
+          make_float2(layer[j][2 * r], layer[j][2 * r + 1]);
+}
+
+// 16 rows of a mini-batch forward and back: leaves activations and errors in shared memory.
+__device__ inline void errors(Shared& s, const Batch& batch, int warp, int g, int t) {
+  const int first = 16 * warp + g;
+  bool simulated[2];
+  int choice[2], from[2];  // from: the row among replayed ones
+  float x[2][D], next[2][D], q[2][A], next_q[2][A], delta[2], squares = 0.f, total = 0.f;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = first + 8 * r;
+    choice[r] = row < M ? batch.choice[row] : USE_FALLBACK;
+    simulated[r] = choice[r] != USE_FALLBACK;
+    from[r] = FALLBACK ? row : row - M;
+#pragma unroll
+    for (int m = 0; m < D; ++m)
+      x[r][m] = row >= B ? 0.f : simulated[r] ? batch.states[row * D + m] : batch.obs[from[r] * D + m];
   }
-  return nullptr;
-}
-
-// Where parameter p lies in shared memory.
-__device__ inline int slot(int p) {
-  return p < W2 ? p : p < B2 ? W2 + (p - W2) / H * ROW + (p - W2) % H : p + PAD;
-}
-
-// y [B, H] = squash(x [B, D] W + b)
-__device__ inline void first_layer(const float* theta, const float* x, float* y) {
-  for (int i = threadIdx.x; i < B * H; i += THREADS) {
-    const int row = i / H, unit = i % H;
-    float z = 0.f;
+  Layer h1, h2;
+  forward(s.net, x, h1, h2, q, g, t);
+  int action[2];
+  float reward[2], discount[2];
 #pragma unroll
-    for (int m = 0; m < D; ++m) z += x[row * D + m] * theta[W1 + m * H + unit];
-    y[row * STRIDE + unit] = squash(z + theta[B1 + unit]);
-  }
-}
-
-// y [B, H] = squash(x [B, H] W + b): a warp takes four rows at a time, a lane one unit of each.
-__device__ inline void second_layer(const float* theta, const float* x, float* y) {
-  constexpr int ROWS = 4;
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  for (int first = warp * ROWS; first < B; first += WARPS * ROWS) {
-    for (int unit = lane; unit < H; unit += 32) {
-      float z[ROWS] = {};
-#pragma unroll 4
-      for (int i = 0; i < H; i += 4) {
-        float w[4];
+  for (int r = 0; r < 2; ++r) {
+    const int row = first + 8 * r;
+    int best = 0;
+    float top = q[r][0];
 #pragma unroll
-        for (int c = 0; c < 4; ++c) w[c] = theta[W2 + (i + c) * ROW + unit];
+    for (int a = 1; a < A; ++a)
+      if (q[r][a] > top) top = q[r][a], best = a;
+    reward[r] = discount[r] = 0.f, action[r] = 0;
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-          const int row = min(first + r, B - 1);
-          const float4 v = *reinterpret_cast<const float4*>(x + row * STRIDE + i);
-          z[r] += v.x * w[0] + v.y * w[1] + v.z * w[2] + v.w * w[3];
-        }
-      }
+    for (int m = 0; m < D; ++m) next[r][m] = 0.f;
+    if (simulated[r]) {
+      action[r] = choice[r] == GREEDY ? best : choice[r];
+      const int outcome = row * A + action[r];
+      reward[r] = batch.rewards[outcome], discount[r] = batch.discounts[outcome];
 #pragma unroll
-      for (int r = 0; r < ROWS; ++r)
-        if (first + r < B) y[(first + r) * STRIDE + unit] = squash(z[r] + theta[B2 + PAD + unit]);
+      for (int m = 0; m < D; ++m) next[r][m] = batch.next_states[outcome * D + m];
+    } else if (row < B) {
+      action[r] = batch.action[from[r]];
+      reward[r] = batch.reward[from[r]], discount[r] = batch.discount[from[r]];
+#pragma unroll
+      for (int m = 0; m < D; ++m) next[r][m] = batch.next_obs[from[r] * D + m];
     }
   }
+  store(s.h1, h1, first, t);
+  store(s.h2, h2, first, t);
+  Layer t1, t2;
+  forward(s.target, next, t1, t2, next_q, g, t);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float top = next_q[r][0], chosen = q[r][0];
+#pragma unroll
+    for (int a = 1; a < A; ++a) {
+      top = fmaxf(top, next_q[r][a]);
+      chosen = action[r] == a ? q[r][a] : chosen;
+    }
+    const bool real = first + 8 * r < B;
+    const float error = real ? chosen - (reward[r] + discount[r] * top) : 0.f;
+    delta[r] = 2.f / B * error;
+    squares += error * error;
+#pragma unroll
+    for (int a = 0; a < A; ++a) total += real ? q[r][a] : 0.f;
+  }
+  squares = sum_over_warp(squares), total = sum_over_warp(total);
+  if (g == 0 && t == 0) s.losses[warp] = squares / (4 * B), s.totals[warp] = total / (4 * B * A);
+#pragma unroll
+  for (int j = 0; j < NT; ++j)
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float2 w = pair(s.net, D + 2 + action[r], j, t);
+      t2[j][2 * r] = delta[r] * w.x * slope(h2[j][2 * r]);
+      t2[j][2 * r + 1] = delta[r] * w.y * slope(h2[j][2 * r + 1]);
+    }
+#pragma unroll
+  for (int j = 0; j < NT; ++j) t1[j][0] = t1[j][1] = t1[j][2] = t1[j][3] = 0.f;
+  multiply_layer(t1, t2, s.w2, g, t);
+#pragma unroll
+  for (int j = 0; j < NT; ++j)
+#pragma unroll
+    for (int c = 0; c < 4; ++c) t1[j][c] *= slope(h1[j][c]);
+  store(s.t1, t1, first, t);
+  store(s.t2, t2, first, t);
+#pragma unroll
+  for (int line = 0; line < LINES; ++line)
+    if ((line & 3) == t)
+#pragma unroll
+      for (int r = 0; r < 2; ++r)
+        s.left[line * (ROWS + 4) + first + 8 * r] =
+            line < D ? x[r][line < D ? line : 0]
+                     : line < D + 2 ? 1.f : action[r] == line - D - 2 ? delta[r] : 0.f;
 }
 
-// q [B, A] = x [B, H] W + b
-__device__ inline void output_layer(const float* theta, const float* x, float* q) {
-  for (int i = threadIdx.x; i < B * A; i += THREADS) {
-    const int row = i / A, a = i % A;
-    float z = 0.f;
-#pragma unroll 8
-    for (int j = 0; j < H; ++j) z += x[row * STRIDE + j] * theta[W3 + PAD + j * A + a];
-    q[i] = z + theta[B3 + PAD + a];
+// Columns of a layer in shared memory as the right side of a product over the rows of the batch.
+__device__ inline void column(float (&b)[KS][2], const float* layer, int tile, int g, int t) {
+#pragma unroll
+  for (int k = 0; k < KS; ++k) {
+    b[k][0] = layer[(8 * k + t) * STRIDE + 8 * tile + g];
+    b[k][1] = layer[(8 * k + t + 4) * STRIDE + 8 * tile + g];
   }
-}
-
-// d error / d parameter p, from what the passes left in shared memory: h1 and h2 are activations,
-// t1 and t2 the errors of the layers' inputs, delta that of Q(s, a).
-__device__ inline float gradient(const Shared& s, int p) {
-  float sum = 0.f;
-  if (p < B1) {
-    const int m = p / H, unit = p % H;
-    for (int b = 0; b < B; ++b) sum += s.obs[b * D + m] * s.t1[b * STRIDE + unit];
-  } else if (p < W2) {
-    const int unit = p - B1;
-    for (int b = 0; b < B; ++b) sum += s.t1[b * STRIDE + unit];
-  } else if (p < B2) {
-    const int i = (p - W2) / H, unit = (p - W2) % H;
-#pragma unroll 8
-    for (int b = 0; b < B; ++b) sum += s.h1[b * STRIDE + i] * s.t2[b * STRIDE + unit];
-  } else if (p < W3) {
-    const int unit = p - B2;
-    for (int b = 0; b < B; ++b) sum += s.t2[b * STRIDE + unit];
-  } else if (p < B3) {
-    const int j = (p - W3) / A, a = (p - W3) % A;
-    for (int b = 0; b < B; ++b) sum += s.action[b] == a ? s.h2[b * STRIDE + j] * s.delta[b] : 0.f;
-  } else {
-    for (int b = 0; b < B; ++b) sum += s.action[b] == p - B3 ? s.delta[b] : 0.f;
-  }
-  return sum;
 }
 
 __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
   extern __shared__ float4 raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw);
   const size_t agent = blockIdx.x;
-  const int tid = threadIdx.x;
-  float mean[EACH], square[EACH];
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, t = lane & 3;
+  const int tile_row = warp % MT, group = warp / MT;
+  const int count = min(in.count[agent], in.most);
+  const size_t first_batch = agent * in.most;
+  if (count > 0) fetch_batch(s.batch[0], in, first_batch);
+  __pipeline_commit();
+
+  Parameter w2[OWN][4], lines[OWN_LINES][HALVES][2], b3[HALVES];
+  auto each_w2 = [&](auto use) {
 #pragma unroll
-  for (int e = 0; e < EACH; ++e) {
-    const int p = tid + e * THREADS;
-    if (p < PARAMS) {
-      s.params[slot(p)] = *place(in.params, agent, p);
-      s.target[slot(p)] = *place(in.target, agent, p);
-      mean[e] = *place(in.mean, agent, p);
-      square[e] = *place(in.square, agent, p);
+    for (int e = 0; e < OWN; ++e)
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const int i = 16 * tile_row + g + 8 * (c >> 1), j = 8 * (group + e * GROUPS) + 2 * t + (c & 1);
+        use(w2[e][c], place_w2(agent, i, j), j * STRIDE + i, i * STRIDE + j);
+      }
+  };
+  auto each_line = [&](auto use) {
+#pragma unroll
+    for (int e = 0; e < OWN_LINES; ++e)
+#pragma unroll
+      for (int h = 0; h < HALVES; ++h)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          const int line = 8 * h + g, tile = warp + e * WARPS, unit = 8 * tile + 2 * t + c;
+          if (line < LINES && tile < NT)
+            use(lines[e][h][c], place_line(agent, line, unit), line * H + unit);
+        }
+  };
+  auto each_b3 = [&](auto use) {
+#pragma unroll
+    for (int h = 0; h < HALVES; ++h) {
+      const int a = 8 * h + g - D - 2;
+      if (warp == WARPS - 1 && t == 0 && a >= 0 && a < A)
+        use(b3[h], Place{5, agent * A + a}, a);
     }
-  }
+  };
+  auto load = [&](Parameter& p, Place place) {
+    p = {at(in.params, place), at(in.mean, place), at(in.square, place)};
+    return at(in.target, place);
+  };
+  each_w2([&](Parameter& p, Place place, int slot, int mirror) {
+    s.target.w2[slot] = load(p, place);
+    s.net.w2[slot] = s.w2[mirror] = p.value;
+  });
+  each_line([&](Parameter& p, Place place, int slot) {
+    s.target.lines[slot] = load(p, place);
+    s.net.lines[slot] = p.value;
+  });
+  each_b3([&](Parameter& p, Place place, int slot) {
+    s.target.b3[slot] = load(p, place);
+    s.net.b3[slot] = p.value;
+  });
+  for (int i = threadIdx.x; i < 16 * LT * (ROWS + 4); i += THREADS) s.left[i] = 0.f;
   float power1 = in.power1[agent], power2 = in.power2[agent];
   int updates = in.updates[agent];
   const float learning_rate = in.learning_rate[agent];
 
-  for (int n = 0; n < N; ++n) {
-    const size_t replayed = (agent * N + n) * R, simulated = (agent * N + n) * M;
-    // Simulated rows first, then replayed ones, as in dyna.complete.
-    for (int i = tid; i < M * D; i += THREADS) s.obs[i] = in.states[simulated * D + i];
-    for (int i = tid; i < R * D; i += THREADS) {
-      s.obs[M * D + i] = in.obs[replayed * D + i];
-      s.next_obs[M * D + i] = in.next_obs[replayed * D + i];
-    }
-    for (int i = tid; i < R; i += THREADS) {
-      s.action[M + i] = in.action[replayed + i];
-      s.reward[M + i] = in.reward[replayed + i];
-      s.discount[M + i] = in.discount[replayed + i];
-    }
+  for (int n = 0; n < count; ++n) {
+    __pipeline_wait_prior(0);
     __syncthreads();
-    first_layer(s.params, s.obs, s.h1);
+    if (n + 1 < count) fetch_batch(s.batch[(n + 1) & 1], in, first_batch + n + 1);
+    __pipeline_commit();
+    if (warp < TILES) errors(s, s.batch[n & 1], warp, g, t);
     __syncthreads();
-    second_layer(s.params, s.h1, s.h2);
-    __syncthreads();
-    output_layer(s.params, s.h2, s.q);
-    __syncthreads();
-    if (tid < M) {
-      int action = 0;
-#pragma unroll
-      for (int a = 1; a < A; ++a)
-        if (s.q[tid * A + a] > s.q[tid * A + action]) action = a;
-      const size_t row = simulated + tid;
-      if (in.explore[row]) action = in.random_action[row];
-      s.action[tid] = action;
-      s.reward[tid] = in.rewards[row * A + action];
-      s.discount[tid] = in.discounts[row * A + action];
-#pragma unroll
-      for (int m = 0; m < D; ++m)
-        s.next_obs[tid * D + m] = in.next_states[(row * A + action) * D + m];
-    }
-    __syncthreads();
-    first_layer(s.target, s.next_obs, s.t1);
-    __syncthreads();
-    second_layer(s.target, s.t1, s.t2);
-    __syncthreads();
-    output_layer(s.target, s.t2, s.next_q);
-    __syncthreads();
-    if (tid < B) {
-      float top = -INFINITY, total = 0.f;
-#pragma unroll
-      for (int a = 0; a < A; ++a) {
-        top = fmaxf(top, s.next_q[tid * A + a]);
-        total += s.q[tid * A + a];
-      }
-      const float error = s.q[tid * A + s.action[tid]] - (s.reward[tid] + s.discount[tid] * top);
-      s.delta[tid] = 2.f / B * error;
-      s.error[tid] = error * error;
-      s.discount[tid] = total;  // no longer needed for anything else
-    }
-    __syncthreads();
-    if (n == N - 1 && tid == 0) {
-      float loss = 0.f, total = 0.f;
-      for (int b = 0; b < B; ++b) loss += s.error[b], total += s.discount[b];
-      in.loss[agent] = loss / B;
-      in.mean_q[agent] = total / (B * A);
-    }
-    // Errors of the second layer's input, then of the first one's.
-    for (int i = tid; i < B * H; i += THREADS) {
-      const int b = i / H, j = i % H;
-      const float w = s.params[W3 + PAD + j * A + s.action[b]];
-      s.t2[b * STRIDE + j] = s.delta[b] * w * slope(s.h2[b * STRIDE + j]);
-    }
-    __syncthreads();
-    {
-      constexpr int ROWS = 4;
-      const int lane = tid & 31, warp = tid >> 5;
-      for (int first = warp * ROWS; first < B; first += WARPS * ROWS)
-        for (int unit = lane; unit < H; unit += 32) {
-          float g[ROWS] = {};
-#pragma unroll 4
-          for (int j = 0; j < H; j += 4) {
-            float w[4];
-#pragma unroll
-            for (int c = 0; c < 4; ++c) w[c] = s.params[W2 + unit * ROW + j + c];
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-              const int row = min(first + r, B - 1);
-              const float4 v = *reinterpret_cast<const float4*>(s.t2 + row * STRIDE + j);
-              g[r] += v.x * w[0] + v.y * w[1] + v.z * w[2] + v.w * w[3];
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < ROWS; ++r)
-            if (first + r < B) {
-              const int at = (first + r) * STRIDE + unit;
-              s.t1[at] = g[r] * slope(s.h1[at]);
-            }
-        }
-    }
-    __syncthreads();
-    power1 *= BETA1;
-    power2 *= BETA2;
+
+    power1 *= BETA1, power2 *= BETA2, updates += 1;
     const float rate = learning_rate / (1.f - power1), correction = 1.f / (1.f - power2);
-    updates += 1;
     const bool copy = updates % in.target_period == 0;
-    float fresh[EACH];
+    {
+      float a[KS][4];  // rows of h1 transposed
 #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-      const int p = tid + e * THREADS;
-      if (p < PARAMS) {
-        const float g = gradient(s, p);
-        mean[e] = BETA1 * mean[e] + (1.f - BETA1) * g;
-        square[e] = BETA2 * square[e] + (1.f - BETA2) * g * g;
-        fresh[e] = s.params[slot(p)] - rate * mean[e] / (sqrtf(correction * square[e]) + EPSILON);
+      for (int k = 0; k < KS; ++k)
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+          a[k][c] = s.h1[(8 * k + t + 4 * (c >> 1)) * STRIDE + 16 * tile_row + g + 8 * (c & 1)];
+#pragma unroll
+      for (int e = 0; e < OWN; ++e) {
+        float b[KS][2];
+        Tile gradient = {};
+        column(b, s.t2, group + e * GROUPS, g, t);
+#pragma unroll
+        for (int k = 0; k < KS; ++k)
+          multiply(gradient, a[k][0], a[k][1], a[k][2], a[k][3], b[k][0], b[k][1]);
+#pragma unroll
+        for (int c = 0; c < 4; ++c) adam(w2[e][c], gradient[c], rate, correction);
       }
     }
-    // A gradient reads no parameter but those of this thread's own, so they may change at once.
+    Tile line_gradients[OWN_LINES][LT] = {}, b3_gradients[LT] = {};
 #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-      const int p = tid + e * THREADS;
-      if (p < PARAMS) {
-        s.params[slot(p)] = fresh[e];
-        if (copy) s.target[slot(p)] = fresh[e];
+    for (int h = 0; h < LT; ++h) {
+      float a[KS][4];
+#pragma unroll
+      for (int k = 0; k < KS; ++k)
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+          a[k][c] = s.left[(16 * h + g + 8 * (c & 1)) * (ROWS + 4) + 8 * k + t + 4 * (c >> 1)];
+      const float* const right[3] = {s.t1, s.t2, s.h2};
+#pragma unroll
+      for (int part = 0; part < 3; ++part) {
+        // Lines up to D go with t1, line D + 1 with t2, and those after it with h2.
+        auto goes = [&](int line) { return line <= D ? part == 0 : line == D + 1 ? part == 1 : part == 2; };
+        const float upper = goes(16 * h + g) ? 1.f : 0.f, lower = goes(16 * h + g + 8) ? 1.f : 0.f;
+#pragma unroll
+        for (int e = 0; e < OWN_LINES; ++e) {
+          if (warp + e * WARPS >= NT) continue;
+          float b[KS][2];
+          column(b, right[part], warp + e * WARPS, g, t);
+#pragma unroll
+          for (int k = 0; k < KS; ++k)
+            multiply(line_gradients[e][h], upper * a[k][0], lower * a[k][1], upper * a[k][2],
+                     lower * a[k][3], b[k][0], b[k][1]);
+        }
       }
+      if (warp == WARPS - 1)
+#pragma unroll
+        for (int k = 0; k < KS; ++k)
+          multiply(b3_gradients[h], a[k][0], a[k][1], a[k][2], a[k][3], 1.f, 1.f);
     }
-    __syncthreads();
+#pragma unroll
+    for (int e = 0; e < OWN_LINES; ++e)
+#pragma unroll
+      for (int h = 0; h < HALVES; ++h)
+#pragma unroll
+        for (int c = 0; c < 2; ++c)
+          adam(lines[e][h][c], line_gradients[e][h / 2][2 * (h % 2) + c], rate, correction);
+#pragma unroll
+    for (int h = 0; h < HALVES; ++h) adam(b3[h], b3_gradients[h / 2][2 * (h % 2)], rate, correction);
+
+    each_w2([&](Parameter& p, Place, int slot, int mirror) {
+      s.net.w2[slot] = s.w2[mirror] = p.value;
+      if (copy) s.target.w2[slot] = p.value;
+    });
+    each_line([&](Parameter& p, Place, int slot) {
+      s.net.lines[slot] = p.value;
+      if (copy) s.target.lines[slot] = p.value;
+    });
+    each_b3([&](Parameter& p, Place, int slot) {
+      s.net.b3[slot] = p.value;
+      if (copy) s.target.b3[slot] = p.value;
+    });
   }
 
-#pragma unroll
-  for (int e = 0; e < EACH; ++e) {
-    const int p = tid + e * THREADS;
-    if (p < PARAMS) {
-      *place(in.new_params, agent, p) = s.params[slot(p)];
-      *place(in.new_target, agent, p) = s.target[slot(p)];
-      *place(in.new_mean, agent, p) = mean[e];
-      *place(in.new_square, agent, p) = square[e];
-    }
-  }
-  if (tid == 0) {
-    in.new_power1[agent] = power1;
-    in.new_power2[agent] = power2;
+  auto save = [&](const Parameter& p, Place place, float target) {
+    at(in.new_params, place) = p.value, at(in.new_target, place) = target;
+    at(in.new_mean, place) = p.mean, at(in.new_square, place) = p.square;
+  };
+  each_w2([&](Parameter& p, Place place, int slot, int) { save(p, place, s.target.w2[slot]); });
+  each_line([&](Parameter& p, Place place, int slot) { save(p, place, s.target.lines[slot]); });
+  each_b3([&](Parameter& p, Place place, int slot) { save(p, place, s.target.b3[slot]); });
+  if (threadIdx.x == 0) {
+    float loss = 0.f, total = 0.f;
+    for (int w = 0; w < TILES && count > 0; ++w) loss += s.losses[w], total += s.totals[w];
+    in.loss[agent] = loss, in.mean_q[agent] = total;
+    in.new_power1[agent] = power1, in.new_power2[agent] = power2;
     in.new_updates[agent] = updates;
   }
 }
@@ -313,27 +406,28 @@ static ffi::Error plan(cudaStream_t stream, int32_t target_period, ffi::Remainin
   auto fresh = [&] { return static_cast<float*>(output()); };
   for (auto* arrays : {plan.params, plan.target, plan.mean, plan.square})
     for (int i = 0; i < 6; ++i) arrays[i] = real();
+  auto agents_of = args.get<ffi::AnyBuffer>(given);
   plan.power1 = real(), plan.power2 = real(), plan.updates = whole(), plan.learning_rate = real();
-  plan.obs = real(), plan.reward = real(), plan.discount = real(), plan.next_obs = real();
-  plan.action = whole();
+  plan.count = whole();
+  plan.obs = real();
+  auto batches = args.get<ffi::AnyBuffer>(given);
+  plan.reward = real(), plan.discount = real(), plan.next_obs = real(), plan.action = whole();
   if (M > 0) {
     plan.states = real(), plan.rewards = real(), plan.discounts = real();
-    plan.next_states = real();
-    plan.explore = static_cast<const bool*>(input());
-    plan.random_action = whole();
+    plan.next_states = real(), plan.choice = whole();
   }
-  auto agents_of = args.get<ffi::AnyBuffer>(24);
-  if (agents_of.has_error()) return agents_of.error();
-  const int agents = agents_of->element_count();
   for (auto* arrays : {plan.new_params, plan.new_target, plan.new_mean, plan.new_square})
     for (int i = 0; i < 6; ++i) arrays[i] = fresh();
   plan.new_power1 = fresh(), plan.new_power2 = fresh();
   plan.new_updates = static_cast<int*>(output());
   plan.loss = fresh(), plan.mean_q = fresh();
+  if (missing || agents_of.has_error() || batches.has_error())
+    return ffi::Error::InvalidArgument("plan: too few buffers");
+  auto shape = batches->dimensions();
+  plan.most = shape[shape.size() - 2];
   plan.target_period = target_period;
-  if (missing) return ffi::Error::InvalidArgument("plan: too few buffers");
   cudaFuncSetAttribute(plan_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
-  plan_kernel<<<agents, THREADS, sizeof(Shared), stream>>>(plan);
+  plan_kernel<<<agents_of->element_count(), THREADS, sizeof(Shared), stream>>>(plan);
   return launched();
 }
 

@@ -1,4 +1,4 @@
-"""All n planning updates of a time step in one kernel: `dyna.plan` for DQN with a perceptron."""
+"""All n planning updates of a time step in one kernel: `planning.plan` for DQN with a perceptron."""
 
 from __future__ import annotations
 
@@ -8,31 +8,54 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hcdyna.continuous import ContinuousBatches
 from hcdyna.kernels.build import target
 from hcdyna.kernels.surface import sizes
-from hcdyna.types import Environment, Info, Perceptron, Transition
+from hcdyna.types import Array, Environment, Info, Perceptron, Transition
+
+MOST_ROWS = 64
+"""Larger mini-batches would not fit into a multiprocessor's shared memory."""
+
+GREEDY, USE_FALLBACK = -1, -2
+"""Choices of the kernel that are not actions."""
 
 
-def plan(perceptron: Perceptron, env: Environment, state: Any, batches: Any) -> tuple[Any, Info]:
+def covers(batches: Any) -> bool:
+    """Whether the kernel can take such mini-batches: discrete actions, and not too many rows."""
+    if isinstance(batches, ContinuousBatches):
+        return False
+    replayed = batches if isinstance(batches, Transition) else batches.replayed
+    rows = replayed.reward.shape[1]
+    if not isinstance(batches, Transition) and batches.simulated is None:
+        rows += batches.states.shape[1]
+    return rows <= MOST_ROWS
+
+
+def precise() -> bool:
+    """Whether products are to be taken in float32 rather than TF32: as JAX's own setting says."""
+    return jax.config.jax_default_matmul_precision in ("highest", "float32", "F32_F32_F32")
+
+
+def plan(
+    perceptron: Perceptron, env: Environment, state: Any, batches: Any, count: Array | None = None
+) -> tuple[Any, Info]:
     """New DQNState and info, from MiniBatches, or a Transition [n, b, …] of replayed rows alone."""
-    simulated = None if isinstance(batches, Transition) else batches
-    replayed = batches if simulated is None else batches.replayed
+    mixed = None if isinstance(batches, Transition) else batches
+    replayed = batches if mixed is None else mixed.replayed
     updates, rows = replayed.reward.shape
-    extra: list[Any] = []
-    if simulated is not None:
-        extra = [
-            simulated.states,
-            simulated.reward,
-            simulated.discount,
-            simulated.next_states,
-            simulated.explore,
-            simulated.random_action,
-        ]
+    m, extra, fallback = 0, [], False
+    if mixed is not None:
+        m, fallback = mixed.states.shape[1], mixed.simulated is not None
+        choice = jnp.where(mixed.explore, mixed.random_action, GREEDY)
+        if fallback:
+            choice, rows = jnp.where(mixed.simulated, choice, USE_FALLBACK), rows - m
+        extra = [mixed.states, mixed.reward, mixed.discount, mixed.next_states, choice]
     name = target(
         "plan",
-        UPDATES=updates,
+        SIMULATED=m,
         REPLAYED=rows,
-        SIMULATED=0 if simulated is None else simulated.states.shape[1],
+        FALLBACK=int(fallback),
+        PRECISE=int(precise()),
         **sizes(perceptron, env),
     )
     adam = state.optimiser
@@ -44,6 +67,7 @@ def plan(perceptron: Perceptron, env: Environment, state: Any, batches: Any) -> 
     found = call(
         *jax.tree.leaves(kept),
         jnp.asarray(perceptron.learning_rate, jnp.float32),
+        jnp.asarray(updates if count is None else count, jnp.int32),
         replayed.obs,
         replayed.reward,
         replayed.discount,
@@ -52,9 +76,9 @@ def plan(perceptron: Perceptron, env: Environment, state: Any, batches: Any) -> 
         *extra,
         target_period=np.int32(perceptron.target_period),
     )
-    params, goal, mean, square, power1, power2, count = jax.tree.unflatten(
+    params, goal, mean, square, power1, power2, made = jax.tree.unflatten(
         jax.tree.structure(kept), found[:-2]
     )
     optimiser = adam._replace(mean=mean, square=square, power1=power1, power2=power2)
-    state = state._replace(params=params, target=goal, optimiser=optimiser, updates=count)
+    state = state._replace(params=params, target=goal, optimiser=optimiser, updates=made)
     return state, {"loss": found[-2], "mean_q": found[-1]}

@@ -84,7 +84,7 @@ class PrioritisedSweeping:
             return after, {"swept": after.size.astype(jnp.float32), "waiting": waiting}
 
         def sample(key: Key, state: Sweep, scene: Scene, n: int) -> Pair:
-            turn = jnp.arange(n) % jnp.maximum(state.size, 1)
+            turn = (scene.batch * n + jnp.arange(n)) % jnp.maximum(state.size, 1)
             return jax.tree.map(lambda x: x[turn], state.chosen)
 
         return SearchControl(init, observe, update, ready=None, sample=sample)

@@ -19,7 +19,14 @@ from jax.sharding import PartitionSpec as P
 from hcdyna.dyna import DynaState, build
 from hcdyna.errors import SettingsError
 from hcdyna.randomness import below
-from hcdyna.settings import Settings, traced_numbers, with_numbers
+from hcdyna.settings import (
+    MIXING_RATE,
+    PLANNING_STEPS,
+    Settings,
+    UpTo,
+    traced_numbers,
+    with_numbers,
+)
 from hcdyna.training.devices import compiler_options
 from hcdyna.training.evaluation import evaluate_agent
 from hcdyna.types import Array, Info, Key, Spec, Transition
@@ -50,19 +57,45 @@ class Programs(NamedTuple):
     """lives, numbers, seeds, step → returns and lengths [agents, episodes], and diagnostics"""
 
 
-def shared_program(every_setting: Sequence[Settings]) -> Settings:
-    """What all settings share: everything but their traced numbers. Also checks that they build."""
+def shared_program(every_setting: Sequence[Settings]) -> tuple[Settings, dict[str, list[float]]]:
+    """What all settings share, and the numbers of each. Also checks that they build.
+
+    n and ρ are numbers like the others only where the settings differ in them, since that has a
+    price; the shared settings then hold the largest n.
+    """
     if not every_setting:
         raise SettingsError("settings = []: must be at least one")
     for setting in every_setting:
         build(setting)
-    static = {with_numbers(s, dict.fromkeys(traced_numbers(s))) for s in every_setting}
+    numbers = [traced_numbers(setting) for setting in every_setting]
+    shapes: dict[str, Any] = {}
+    for path, value_of in (
+        (PLANNING_STEPS, lambda setting: setting.training.planning_steps),
+        (MIXING_RATE, lambda setting: setting.training.mixing_rate),
+    ):
+        values = [value_of(setting) for setting in every_setting]
+        if len(set(values)) > 1:
+            shapes[path] = max(values) if path == PLANNING_STEPS else None
+            for row, value in zip(numbers, values, strict=True):
+                row[path] = value
+    static = {
+        with_numbers(setting, dict.fromkeys(row) | shapes)
+        for setting, row in zip(every_setting, numbers, strict=True)
+    }
     if len(static) > 1:
         raise SettingsError(
-            "settings that are trained together may differ in numbers (learning rate, η, ε, …) "
-            f"only, but these make {len(static)} different programs; train them one by one"
+            "settings that are trained together may differ in numbers (learning rate, η, ε, n, ρ, "
+            f"…) only, but these make {len(static)} different programs; train them one by one"
         )
-    return static.pop()
+    return static.pop(), {path: [row[path] for row in numbers] for path in numbers[0]}
+
+
+def of_agent(static: Settings, numbers: Numbers) -> Settings:
+    """The settings of one agent, with tracers for its numbers."""
+    if PLANNING_STEPS in numbers:
+        count = UpTo(static.training.planning_steps, numbers[PLANNING_STEPS].astype(jnp.int32))
+        numbers = numbers | {PLANNING_STEPS: count}  # type: ignore[dict-item]
+    return with_numbers(static, numbers)
 
 
 def chunks(static: Settings) -> list[tuple[int, int]]:
@@ -90,13 +123,13 @@ def compile_programs(static: Settings, mesh: Mesh) -> Programs:
     """
 
     def init(seed: Array, numbers: Numbers) -> AgentLife:
-        env, dyna = build(with_numbers(static, numbers))
+        env, dyna = build(of_agent(static, numbers))
         life_key, init_key, reset_key = jax.random.split(jax.random.key(seed), 3)
         obs = env.reset(reset_key)
         return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32))
 
     def evaluate(life: AgentLife, numbers: Numbers, seed: Array, step: Array) -> Any:
-        return evaluate_agent(with_numbers(static, numbers), life.dyna, seed, step)
+        return evaluate_agent(of_agent(static, numbers), life.dyna, seed, step)
 
     def compiled(function: Callable, each: int, shared: int = 0, donate: bool = False) -> Callable:
         """For all agents: the first arguments come one `each`, the last are `shared`."""
@@ -123,7 +156,7 @@ def advance(
     static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers, length: Array
 ) -> tuple[AgentLife, Info]:
     """`length` time steps of one agent, and the mean of their diagnostics."""
-    step = functools.partial(time_step, with_numbers(static, numbers), warm_up)
+    step = functools.partial(time_step, of_agent(static, numbers), warm_up)
     _, shapes = jax.eval_shape(step, life)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), shapes)
 

@@ -25,7 +25,7 @@ from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
 from hcdyna.results.snapshots import Snapshots
 from hcdyna.results.store import Store, read_arrays, step_of
-from hcdyna.settings import Settings, traced_numbers
+from hcdyna.settings import Settings
 from hcdyna.training import checkpoint, memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
 from hcdyna.training.compiled import spread as spread_over
@@ -114,12 +114,11 @@ class Crew:
         self.settings, self.seeds = settings, seeds
         self.agents = len(settings) * len(seeds)
         self.mesh: Mesh = mesh_for(agents=self.agents)
-        self.static = shared_program(settings)
+        self.static, table = shared_program(settings)
         self.programs: Programs = compile_programs(self.static, self.mesh)
-        table = [traced_numbers(setting) for setting in settings]
         numbers = {
-            path: np.repeat(np.array([row[path] for row in table], np.float32), len(seeds))
-            for path in table[0]
+            path: np.repeat(np.array(values, np.float32), len(seeds))
+            for path, values in table.items()
         }
         seed_of_agent = np.tile(np.array(seeds, np.uint32), len(settings))
         self.numbers, self.seed_of_agent = spread_over((numbers, seed_of_agent), self.mesh)
