@@ -89,9 +89,7 @@ def draw_mini_batch(
         normal = action_noise(action_key, spec, m, training.epsilon)
         return ContinuousBatches(replayed, simulated, states, normal, model_keys)
     every_action = jax.vmap(scene.predict, (None, None, 0))
-    outcome = jax.vmap(every_action, (0, 0, None))(
-        model_keys, states, jnp.arange(spec.num_actions)
-    )
+    outcome = jax.vmap(every_action, (0, 0, None))(model_keys, states, jnp.arange(spec.num_actions))
     explore, random_action = jax.random.bits(action_key, (m, 2)).T
     return MiniBatches(
         replayed=replayed,

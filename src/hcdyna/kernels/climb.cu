@@ -20,7 +20,6 @@ struct Shared {
   alignas(16) float layer[H];
   alignas(16) float back[H];
   float w2[H * STRIDE];
-  float covariance[D * D];
 };
 
 // The product of a layer in shared memory with H weights.
@@ -58,9 +57,8 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
 
   for (int i = lane; i < H * H; i += 32)
     mine.w2[(i / H) * STRIDE + i % H] = in.w2[(size_t)agent * H * H + i];
-  for (int i = lane; i < D * D; i += 32)
-    mine.covariance[i] = in.covariance[(size_t)agent * D * D + i];
   float w1[U][D], b1[U], b2[U], w3[U][A], b3[A], x[D], last[D], low[D], high[D];
+  float covariance[D][D];
 #pragma unroll
   for (int u = 0; u < U; ++u) {
     const int unit = lane + 32 * u;
@@ -77,8 +75,10 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
     low[m] = in.low[agent * D + m];
     high[m] = in.high[agent * D + m];
     last[m] = INFINITY;
+    for (int i = 0; i < D; ++i) covariance[m][i] = in.covariance[(agent * D + m) * D + i];
   }
   const float step_size = in.step_size[agent], threshold = in.threshold[agent];
+  const float far = threshold * threshold * D;  // as a sum of squares
   const float* noise = in.noise + (size_t)agent * in.steps * D;
   float* states = in.states + (size_t)agent * in.steps * D;
   bool* accepted = in.accepted + (size_t)agent * in.steps;
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
     for (int m = 0; m < D; ++m) {
       float sum = 0.f;
 #pragma unroll
-      for (int i = 0; i < D; ++i) sum += mine.covariance[m * D + i] * gradient[i];
+      for (int i = 0; i < D; ++i) sum += covariance[m][i] * gradient[i];
       direction[m] = sum;
       squares += sum * sum;
     }
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
     project(x, low, high);
 #pragma unroll
     for (int m = 0; m < D; ++m) apart += (last[m] - x[m]) * (last[m] - x[m]);
-    const bool accept = sqrtf(apart / D) >= threshold && count < in.most;
+    const bool accept = apart >= far && count < in.most;
     count += accept;
 #pragma unroll
     for (int m = 0; m < D; ++m) {

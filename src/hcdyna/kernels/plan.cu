@@ -10,10 +10,11 @@ constexpr int M = SIMULATED, B = M + REPLAYED, R = FALLBACK ? B : REPLAYED;
 constexpr int GREEDY = -1, USE_FALLBACK = -2;  // choices that are not actions
 constexpr int TILES = (B + 15) / 16, ROWS = 16 * TILES, KS = ROWS / 8;
 constexpr int MT = H / 16;                     // tiles of 16 rows of W2
-constexpr int LEAST = H == 32 ? 1 : 2;         // more would not fit into registers
-constexpr int GROUPS = TILES <= LEAST * MT ? LEAST : 2 * LEAST;
+constexpr int GROUPS = TILES <= 2 * MT ? 2 : 4;
 constexpr int WARPS = MT * GROUPS, THREADS = 32 * WARPS;
 static_assert(TILES <= WARPS, "at most 16 rows a warp");
+// The next mini-batch is fetched by the warps that have no rows of their own.
+constexpr int IDLE = TILES < WARPS ? THREADS - 32 * TILES : THREADS;
 constexpr int OWN = NT / GROUPS;               // tiles of W2 per warp: all in one row of tiles
 constexpr int LT = (LINES + 15) / 16;          // tiles of 16 lines
 constexpr int HALVES = (LINES + 7) / 8;        // halves of these with lines in them
@@ -37,11 +38,14 @@ struct Plan {
   int most, target_period;  // most: N
 };
 
-struct Batch {
-  float obs[R * D + 1], next_obs[R * D + 1], reward[R + 1], discount[R + 1];
-  int action[R + 1];
-  float states[M * D + 1], rewards[M * A + 1], discounts[M * A + 1], next_states[M * A * D + 1];
-  int choice[M + 1];
+constexpr int room(int words) { return (words + 3) / 4 * 4 + (words == 0 ? 4 : 0); }
+
+struct alignas(16) Batch {
+  float obs[room(R * D)], next_obs[room(R * D)], reward[room(R)], discount[room(R)];
+  int action[room(R)];
+  float states[room(M * D)], rewards[room(M * A)], discounts[room(M * A)];
+  float next_states[room(M * A * D)];
+  int choice[room(M)];
 };
 
 struct Shared {
@@ -93,23 +97,31 @@ __device__ inline T& at(T* const (&arrays)[6], Place place) {
   return array[place.offset];
 }
 
-template <typename T>
-__device__ inline void fetch(T* to, const T* from, size_t batch, int each) {
-  for (int i = threadIdx.x; i < each; i += THREADS)
-    __pipeline_memcpy_async(to + i, from + batch * each + i, 4);
+// Words of mini-batch `batch` into shared memory, 16 bytes at a time where they are aligned.
+template <int EACH, typename T>
+__device__ inline void fetch(T* to, const T* from, size_t batch, int thread) {
+  constexpr int WORDS = EACH % 4 == 0 ? 4 : 1;
+  from += batch * EACH;
+#pragma unroll
+  for (int first = 0; first < EACH; first += WORDS * IDLE) {
+    const int i = first + WORDS * thread;
+    if (i < EACH) __pipeline_memcpy_async(to + i, from + i, 4 * WORDS);
+  }
 }
 
 __device__ inline void fetch_batch(Batch& to, const Plan& in, size_t batch) {
-  fetch(to.obs, in.obs, batch, R * D);
-  fetch(to.next_obs, in.next_obs, batch, R * D);
-  fetch(to.reward, in.reward, batch, R);
-  fetch(to.discount, in.discount, batch, R);
-  fetch(to.action, in.action, batch, R);
-  fetch(to.states, in.states, batch, M * D);
-  fetch(to.rewards, in.rewards, batch, M * A);
-  fetch(to.discounts, in.discounts, batch, M * A);
-  fetch(to.next_states, in.next_states, batch, M * A * D);
-  fetch(to.choice, in.choice, batch, M);
+  const int thread = int(threadIdx.x) - (THREADS - IDLE);
+  if (thread < 0) return;
+  fetch<R * D>(to.obs, in.obs, batch, thread);
+  fetch<R * D>(to.next_obs, in.next_obs, batch, thread);
+  fetch<R>(to.reward, in.reward, batch, thread);
+  fetch<R>(to.discount, in.discount, batch, thread);
+  fetch<R>(to.action, in.action, batch, thread);
+  fetch<M * D>(to.states, in.states, batch, thread);
+  fetch<M * A>(to.rewards, in.rewards, batch, thread);
+  fetch<M * A>(to.discounts, in.discounts, batch, thread);
+  fetch<M * A * D>(to.next_states, in.next_states, batch, thread);
+  fetch<M>(to.choice, in.choice, batch, thread);
 }
 
 __device__ inline void store(float* to, const Layer& layer, int row, int t) {
@@ -171,11 +183,11 @@ __device__ inline void errors(Shared& s, const Batch& batch, int warp, int g, in
   forward(s.target, next, t1, t2, next_q, g, t);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    float top = next_q[r][0], chosen = q[r][0];
+    float top = next_q[r][0], chosen = 0.f;  // a sum, lest the compiler make it a table in memory
 #pragma unroll
-    for (int a = 1; a < A; ++a) {
+    for (int a = 0; a < A; ++a) {
       top = fmaxf(top, next_q[r][a]);
-      chosen = action[r] == a ? q[r][a] : chosen;
+      chosen += action[r] == a ? q[r][a] : 0.f;
     }
     const bool real = first + 8 * r < B;
     const float error = real ? chosen - (reward[r] + discount[r] * top) : 0.f;
@@ -234,13 +246,14 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
   __pipeline_commit();
 
   Parameter w2[OWN][4], lines[OWN_LINES][HALVES][2], b3[HALVES];
+  float target_w2[OWN][4], target_lines[OWN_LINES][HALVES][2], target_b3[HALVES];
   auto each_w2 = [&](auto use) {
 #pragma unroll
     for (int e = 0; e < OWN; ++e)
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
         const int i = 16 * tile_row + g + 8 * (c >> 1), j = 8 * (group + e * GROUPS) + 2 * t + (c & 1);
-        use(w2[e][c], place_w2(agent, i, j), j * STRIDE + i, i * STRIDE + j);
+        use(w2[e][c], target_w2[e][c], place_w2(agent, i, j), j * STRIDE + i, i * STRIDE + j);
       }
   };
   auto each_line = [&](auto use) {
@@ -252,7 +265,7 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
         for (int c = 0; c < 2; ++c) {
           const int line = 8 * h + g, tile = warp + e * WARPS, unit = 8 * tile + 2 * t + c;
           if (line < LINES && tile < NT)
-            use(lines[e][h][c], place_line(agent, line, unit), line * H + unit);
+            use(lines[e][h][c], target_lines[e][h][c], place_line(agent, line, unit), line * H + unit);
         }
   };
   auto each_b3 = [&](auto use) {
@@ -260,25 +273,30 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
     for (int h = 0; h < HALVES; ++h) {
       const int a = 8 * h + g - D - 2;
       if (warp == WARPS - 1 && t == 0 && a >= 0 && a < A)
-        use(b3[h], Place{5, agent * A + a}, a);
+        use(b3[h], target_b3[h], Place{5, agent * A + a}, a);
     }
   };
-  auto load = [&](Parameter& p, Place place) {
+  // All reads of global memory before the first write to shared memory, to wait only once.
+  auto load = [&](Parameter& p, float& target, Place place, auto...) {
     p = {at(in.params, place), at(in.mean, place), at(in.square, place)};
-    return at(in.target, place);
+    target = at(in.target, place);
   };
-  each_w2([&](Parameter& p, Place place, int slot, int mirror) {
-    s.target.w2[slot] = load(p, place);
-    s.net.w2[slot] = s.w2[mirror] = p.value;
-  });
-  each_line([&](Parameter& p, Place place, int slot) {
-    s.target.lines[slot] = load(p, place);
-    s.net.lines[slot] = p.value;
-  });
-  each_b3([&](Parameter& p, Place place, int slot) {
-    s.target.b3[slot] = load(p, place);
-    s.net.b3[slot] = p.value;
-  });
+  each_w2(load), each_line(load), each_b3(load);
+  auto share = [&](bool copy) {
+    each_w2([&](const Parameter& p, float& target, Place, int slot, int mirror) {
+      s.net.w2[slot] = s.w2[mirror] = p.value;
+      if (copy) s.target.w2[slot] = target;
+    });
+    each_line([&](const Parameter& p, float& target, Place, int slot) {
+      s.net.lines[slot] = p.value;
+      if (copy) s.target.lines[slot] = target;
+    });
+    each_b3([&](const Parameter& p, float& target, Place, int slot) {
+      s.net.b3[slot] = p.value;
+      if (copy) s.target.b3[slot] = target;
+    });
+  };
+  share(true);
   for (int i = threadIdx.x; i < 16 * LT * (ROWS + 4); i += THREADS) s.left[i] = 0.f;
   float power1 = in.power1[agent], power2 = in.power2[agent];
   int updates = in.updates[agent];
@@ -314,7 +332,7 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
         for (int c = 0; c < 4; ++c) adam(w2[e][c], gradient[c], rate, correction);
       }
     }
-    Tile line_gradients[OWN_LINES][LT] = {}, b3_gradients[LT] = {};
+    Tile b3_gradients[LT] = {};
 #pragma unroll
     for (int h = 0; h < LT; ++h) {
       float a[KS][4];
@@ -323,21 +341,25 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
 #pragma unroll
         for (int c = 0; c < 4; ++c)
           a[k][c] = s.left[(16 * h + g + 8 * (c & 1)) * (ROWS + 4) + 8 * k + t + 4 * (c >> 1)];
-      const float* const right[3] = {s.t1, s.t2, s.h2};
 #pragma unroll
-      for (int part = 0; part < 3; ++part) {
+      for (int e = 0; e < OWN_LINES; ++e) {
+        if (warp + e * WARPS >= NT) continue;
         // Lines up to D go with t1, line D + 1 with t2, and those after it with h2.
-        auto goes = [&](int line) { return line <= D ? part == 0 : line == D + 1 ? part == 1 : part == 2; };
-        const float upper = goes(16 * h + g) ? 1.f : 0.f, lower = goes(16 * h + g + 8) ? 1.f : 0.f;
+        Tile found[3] = {};
 #pragma unroll
-        for (int e = 0; e < OWN_LINES; ++e) {
-          if (warp + e * WARPS >= NT) continue;
+        for (int part = 0; part < 3; ++part) {
           float b[KS][2];
-          column(b, right[part], warp + e * WARPS, g, t);
+          column(b, part == 0 ? s.t1 : part == 1 ? s.t2 : s.h2, warp + e * WARPS, g, t);
 #pragma unroll
           for (int k = 0; k < KS; ++k)
-            multiply(line_gradients[e][h], upper * a[k][0], lower * a[k][1], upper * a[k][2],
-                     lower * a[k][3], b[k][0], b[k][1]);
+            multiply(found[part], a[k][0], a[k][1], a[k][2], a[k][3], b[k][0], b[k][1]);
+        }
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          if (2 * h + c / 2 >= HALVES) continue;
+          const int line = 16 * h + 8 * (c / 2) + g;
+          const float gradient = line <= D ? found[0][c] : line == D + 1 ? found[1][c] : found[2][c];
+          adam(lines[e][2 * h + c / 2][c % 2], gradient, rate, correction);
         }
       }
       if (warp == WARPS - 1)
@@ -346,36 +368,20 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
           multiply(b3_gradients[h], a[k][0], a[k][1], a[k][2], a[k][3], 1.f, 1.f);
     }
 #pragma unroll
-    for (int e = 0; e < OWN_LINES; ++e)
-#pragma unroll
-      for (int h = 0; h < HALVES; ++h)
-#pragma unroll
-        for (int c = 0; c < 2; ++c)
-          adam(lines[e][h][c], line_gradients[e][h / 2][2 * (h % 2) + c], rate, correction);
-#pragma unroll
     for (int h = 0; h < HALVES; ++h) adam(b3[h], b3_gradients[h / 2][2 * (h % 2)], rate, correction);
 
-    each_w2([&](Parameter& p, Place, int slot, int mirror) {
-      s.net.w2[slot] = s.w2[mirror] = p.value;
-      if (copy) s.target.w2[slot] = p.value;
-    });
-    each_line([&](Parameter& p, Place, int slot) {
-      s.net.lines[slot] = p.value;
-      if (copy) s.target.lines[slot] = p.value;
-    });
-    each_b3([&](Parameter& p, Place, int slot) {
-      s.net.b3[slot] = p.value;
-      if (copy) s.target.b3[slot] = p.value;
-    });
+    if (copy) {
+      auto renew = [](const Parameter& p, float& target, auto...) { target = p.value; };
+      each_w2(renew), each_line(renew), each_b3(renew);
+    }
+    share(copy);
   }
 
-  auto save = [&](const Parameter& p, Place place, float target) {
+  auto save = [&](const Parameter& p, float& target, Place place, auto...) {
     at(in.new_params, place) = p.value, at(in.new_target, place) = target;
     at(in.new_mean, place) = p.mean, at(in.new_square, place) = p.square;
   };
-  each_w2([&](Parameter& p, Place place, int slot, int) { save(p, place, s.target.w2[slot]); });
-  each_line([&](Parameter& p, Place place, int slot) { save(p, place, s.target.lines[slot]); });
-  each_b3([&](Parameter& p, Place place, int slot) { save(p, place, s.target.b3[slot]); });
+  each_w2(save), each_line(save), each_b3(save);
   if (threadIdx.x == 0) {
     float loss = 0.f, total = 0.f;
     for (int w = 0; w < TILES && count > 0; ++w) loss += s.losses[w], total += s.totals[w];

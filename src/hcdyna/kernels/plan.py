@@ -1,4 +1,4 @@
-"""All n planning updates of a time step in one kernel: `planning.plan` for DQN with a perceptron."""
+"""All n planning updates of a time step in one kernel: `planning.plan` for our own DQN."""
 
 from __future__ import annotations
 
@@ -63,7 +63,12 @@ def plan(
     kept = (state.params, state.target, *moments, state.updates)
     scalar = jax.ShapeDtypeStruct((), jnp.float32)
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in jax.tree.leaves(kept)]
-    call = jax.ffi.ffi_call(name, [*shapes, scalar, scalar], vmap_method="broadcast_all")
+    call = jax.ffi.ffi_call(
+        name,
+        [*shapes, scalar, scalar],
+        vmap_method="broadcast_all",
+        input_output_aliases={i: i for i in range(len(shapes))},
+    )
     found = call(
         *jax.tree.leaves(kept),
         jnp.asarray(perceptron.learning_rate, jnp.float32),

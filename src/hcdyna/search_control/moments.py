@@ -70,7 +70,8 @@ def root(matrix: Array) -> Array:
         left = jnp.sqrt(jnp.maximum(variance - sum_rows(jnp.square(lower).T), 0.0))
         return lower.at[:, j].set(jnp.where(safe, jnp.clip(entries, -left, left), 0.0))
 
-    return jax.lax.fori_loop(0, d, column, jnp.zeros_like(matrix))
+    # On a GPU each turn of a compiled loop waits for the host.
+    return jax.lax.fori_loop(0, d, column, jnp.zeros_like(matrix), unroll=d <= 8)
 
 
 class MeanMove(NamedTuple):
