@@ -74,6 +74,25 @@ def test_company_does_not_change_a_bit(environment, few):
     assert_same_bits(leaves(one, 7), leaves(other, 7))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [{"planning_steps": 1}, {"planning_steps": 3}],
+        pytest.param([{"mixing_rate": r} for r in (0.0, 0.5, 0.7)], marks=pytest.mark.slow),
+    ],
+    ids=["n", "rho"],
+)
+def test_settings_that_differ_in_n_or_rho_share_a_program_and_keep_their_bits(changes):
+    each = [
+        dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, steps=90, **change))
+        for change in changes
+    ]
+    together = train(each, seeds=[6])
+    for index, settings in enumerate(each):
+        alone = train(settings, seeds=[6])
+        assert_same_bits(leaves(alone, 6), leaves(together, 6, index))
+
+
 def test_settings_that_differ_in_numbers_share_a_program():
     faster = dataclasses.replace(SMALL, agent=DQN(learning_rate=1e-2))
     both = train([SMALL, faster], seeds=[6, 8])

@@ -33,7 +33,8 @@ def covers(batches: Any) -> bool:
 
 def precise() -> bool:
     """Whether products are to be taken in float32 rather than TF32: as JAX's own setting says."""
-    return jax.config.jax_default_matmul_precision in ("highest", "float32", "F32_F32_F32")
+    precision = jax.config.values["jax_default_matmul_precision"]
+    return precision in ("highest", "float32", "F32_F32_F32")
 
 
 def plan(

@@ -92,10 +92,11 @@ def shared_program(every_setting: Sequence[Settings]) -> tuple[Settings, dict[st
 
 def of_agent(static: Settings, numbers: Numbers) -> Settings:
     """The settings of one agent, with tracers for its numbers."""
-    if PLANNING_STEPS in numbers:
-        count = UpTo(static.training.planning_steps, numbers[PLANNING_STEPS].astype(jnp.int32))
-        numbers = numbers | {PLANNING_STEPS: count}  # type: ignore[dict-item]
-    return with_numbers(static, numbers)
+    values: dict[str, Any] = dict(numbers)
+    if PLANNING_STEPS in values:
+        count = values[PLANNING_STEPS].astype(jnp.int32)
+        values[PLANNING_STEPS] = UpTo(static.training.planning_steps, count)
+    return with_numbers(static, values)
 
 
 def chunks(static: Settings) -> list[tuple[int, int]]:
