@@ -20,6 +20,8 @@ COMMANDS = {
     "plot": "learning curves of runs, or what an agent sees, as a picture",
     "report": "one interactive page about a run, or several compared",
     "export": "curves or diagnostics as CSV or Parquet",
+    "bench": "measure speed and memory here, beside peers where installed",
+    "reproduce": "the figures and claims of the paper",
 }
 """Each is the function `main` of the module of that name in `commands`."""
 

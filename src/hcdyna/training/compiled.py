@@ -116,7 +116,7 @@ def spread(tree: Any, mesh: Mesh) -> Any:
     return jax.device_put(jax.tree.map(fill, tree), NamedSharding(mesh, P("agents")))
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def compile_programs(static: Settings, mesh: Mesh) -> Programs:
     """The programs of these settings.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hcdyna.errors import Interrupted, RunError, SettingsError
 from hcdyna.kernels.surface import why_not
@@ -114,6 +114,7 @@ class Crew:
         self.settings, self.seeds = settings, seeds
         self.agents = len(settings) * len(seeds)
         self.mesh: Mesh = mesh_for(agents=self.agents)
+        self.sharding = NamedSharding(self.mesh, PartitionSpec("agents"))
         self.static, table = shared_program(settings)
         self.programs: Programs = compile_programs(self.static, self.mesh)
         numbers = {
@@ -149,9 +150,12 @@ class Crew:
         start: int,
         progress: Progress,
         on_chunk: OnChunk,
-        keep: Callable[[AgentLife, int], None],
+        keep: Callable[[AgentLife, int], AgentLife | None],
     ) -> AgentLife:
-        """Chunk after chunk, with an evaluation after each; `keep(life, step)` saves."""
+        """Chunk after chunk, with an evaluation after each.
+
+        `keep(life, step)` saves, and may answer with another life to go on with.
+        """
         static, programs = self.static, self.programs
         for begin, end in chunks(static):
             if end <= start:
@@ -163,7 +167,8 @@ class Crew:
             returns, lengths, more = programs.evaluate(life, self.numbers, self.seed_of_agent, end)
             progress.record(end, returns, lengths, info | more)
             enough = on_chunk(progress)
-            keep(life, end)
+            other = keep(life, end)
+            life = life if other is None else other
             if enough is True:
                 break
         return life

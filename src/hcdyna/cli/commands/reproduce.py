@@ -1,0 +1,64 @@
+"""hcdyna reproduce"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from hcdyna.cli.options import parse
+from hcdyna.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """The figures of the paper: run what is missing, draw them, and judge every claim.
+
+    Without a figure, list them with what each costs here. Cells that are in the store are not run
+    again, so an interrupted command goes on where it was, and `hcdyna reproduce all --scale full`
+    over the store of the repository runs nothing and rebuilds every picture, table and verdict.
+    """
+
+    figures: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """fig1 … fig8, lr, ablations, or all."""
+    scale: Literal["quick", "full"] = "quick"
+    """full: the paper's protocol, 30 seeds and 50,000 steps, for a GPU. quick: a look at it on a
+    laptop, and every picture and verdict says so."""
+    out: Path | None = None
+    """The store; results/paper for full, results/quick for quick."""
+    merge: tuple[Path, ...] = ()
+    """Stores of other machines, to take the cells from that are missing here."""
+    seconds: float | None = None
+    """Begin no further program after this time; the next call goes on from there."""
+    runs_only: bool = False
+    """Train, and leave pictures and verdicts for later."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Reproduce, arguments, "reproduce")
+    from hcdyna.experiments.paper import FIGURES
+    from hcdyna.experiments.paper.reproduce import Reproduction
+
+    unknown = [name for name in options.figures if name not in (*FIGURES, "all")]
+    if unknown:
+        raise SettingsError(f"figure = {unknown[0]!r}: must be one of {', '.join(FIGURES)}, or all")
+    if options.seconds is not None and options.seconds < 0:
+        raise SettingsError(f"seconds = {options.seconds}: must be at least 0")
+    folder = options.out or Path("results") / ("paper" if options.scale == "full" else "quick")
+    console = Console(width=100)
+    reproduction = Reproduction(folder, options.scale, lambda line: console.print(line))
+    for other in options.merge:
+        console.print(f"{reproduction.store.merge(other)} cells from {other}")
+    if not options.figures:
+        console.print(reproduction.listing())
+        return
+    chosen = FIGURES if "all" in options.figures else options.figures
+    missing = reproduction.run(chosen, options.seconds)
+    if missing:
+        console.print(f"{missing} cells are still missing: the same command goes on with them")
+    if not options.runs_only:
+        console.print(reproduction.write(chosen))

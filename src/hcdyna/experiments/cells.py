@@ -1,0 +1,120 @@
+"""A cell: settings, seeds, and what to look at on the way. Its result is a pair of small files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hcdyna.errors import RunError
+from hcdyna.plain import settings_to_plain
+from hcdyna.settings import Settings
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One algorithm on one problem."""
+
+    settings: Settings
+    seeds: int
+    probe: str | None = None
+    """What to look at beside the curves, by its name in `probes.PROBES` …"""
+    probe_steps: tuple[int, ...] = ()
+    """… and after how many environment steps."""
+    change: str | None = None
+    """What to do to the agents, by its name in `probes.CHANGES` …"""
+    change_step: int = 0
+    """… and when."""
+
+    def plain(self) -> dict[str, Any]:
+        """All that decides the result. Kernels do not count: they change rounding alone."""
+        settings = settings_to_plain(self.settings)
+        settings["training"].pop("kernels")
+        found: dict[str, Any] = {"settings": settings, "seeds": self.seeds}
+        if self.probe is not None:
+            found |= {"probe": self.probe, "probe_steps": list(self.probe_steps)}
+        if self.change is not None:
+            found |= {"change": self.change, "change_step": self.change_step}
+        return found
+
+    @property
+    def key(self) -> str:
+        """A name for the files of this cell."""
+        text = json.dumps(self.plain(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is kept of a cell."""
+
+    steps: np.ndarray
+    """[evaluations]"""
+    returns: np.ndarray
+    """[seeds, evaluations]"""
+    diverged: np.ndarray
+    """[seeds]"""
+    seen: dict[str, np.ndarray]
+    """What the probe saw, by name and step."""
+    record: dict[str, Any]
+    """Settings, versions, device, commit, seconds."""
+
+
+class CellStore:
+    """Cells in a folder, two files each. Stores of several machines merge by copying files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "cells"
+
+    def has(self, cell: Cell) -> bool:
+        return self._paths(cell.key)[1].is_file()
+
+    def save(self, cell: Cell, result: Result) -> None:
+        """The description comes last, so that a cell that was cut off is not there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        arrays, description = self._paths(cell.key)
+        temporary = arrays.with_suffix(f".{os.getpid()}.npz")
+        np.savez_compressed(
+            temporary,
+            steps=result.steps,
+            returns=result.returns.astype(np.float32),
+            diverged=result.diverged,
+            **{f"seen:{name}": x for name, x in result.seen.items()},
+        )
+        os.replace(temporary, arrays)
+        temporary = description.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(cell.plain() | result.record, indent=1) + "\n")
+        os.replace(temporary, description)
+
+    def load(self, cell: Cell) -> Result:
+        arrays, description = self._paths(cell.key)
+        try:
+            record = json.loads(description.read_text())
+            with np.load(arrays) as found:
+                seen = {n.removeprefix("seen:"): found[n] for n in found if n.startswith("seen:")}
+                return Result(found["steps"], found["returns"], found["diverged"], seen, record)
+        except (OSError, ValueError, KeyError) as error:
+            raise RunError(f"{description}: can't be read ({error}); delete it to run it again")
+
+    def merge(self, other: Path) -> int:
+        """Copy the cells of another store that are missing here; how many that were."""
+        if not (other / "cells").is_dir():
+            raise RunError(f"{other}: there are no cells to merge")
+        count = 0
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for description in sorted((other / "cells").glob("*.json")):
+            arrays = description.with_suffix(".npz")
+            if arrays.is_file() and not (self.folder / description.name).exists():
+                shutil.copy(arrays, self.folder)
+                shutil.copy(description, self.folder)
+                count += 1
+        return count
+
+    def _paths(self, key: str) -> tuple[Path, Path]:
+        return self.folder / f"{key}.npz", self.folder / f"{key}.json"

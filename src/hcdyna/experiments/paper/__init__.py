@@ -1,0 +1,12 @@
+"""The figures of the paper, one file each: their cells, and how they are drawn."""
+
+from __future__ import annotations
+
+import importlib
+
+FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "lr", "ablations")
+
+
+def figure(name: str) -> object:
+    """The module of a figure: `TITLE`, `cells(scale)` and `draw(results, scale)`."""
+    return importlib.import_module(f"hcdyna.experiments.paper.{name}")

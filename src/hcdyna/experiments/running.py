@@ -1,0 +1,169 @@
+"""Train the cells that are missing, as many in one program as share it and fit into memory."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from hcdyna.errors import SettingsError
+from hcdyna.experiments.cells import Cell, CellStore, Result
+from hcdyna.experiments.probes import CHANGES, FEW, PROBES
+from hcdyna.plain import settings_to_plain
+from hcdyna.results.record import describe
+from hcdyna.settings import MIXING_RATE, PLANNING_STEPS, Settings, with_numbers
+from hcdyna.training import memory
+from hcdyna.training.compiled import AgentLife, shared_program
+from hcdyna.training.run import Progress, Run
+from hcdyna.training.train import Crew, kernels_used
+
+MOST_AGENTS = {"cpu": 240, "gpu": 1_000}
+"""More agents in a program gain nothing, and more work is lost if it is interrupted."""
+SHARE_OF_MEMORY = 0.6
+
+Say = Callable[[str], None]
+
+
+def run_missing(
+    cells: Iterable[Cell], store: CellStore, say: Say = print, seconds: float = math.inf
+) -> int:
+    """Train what the store does not have; how many cells are still missing then.
+
+    No program is begun after so many `seconds`.
+    """
+    missing = {cell.key: cell for cell in cells if not store.has(cell)}
+    groups = programs(list(missing.values()))
+    begin, left = time.perf_counter(), len(missing)
+    with ahead(groups) as compiling:
+        for number, group in enumerate(groups, 1):
+            start = time.perf_counter()
+            if start - begin > seconds:
+                break
+            compiling[number - 1].result()
+            results = live(group, say=lambda line, n=number: say(f"[{n}/{len(groups)}] {line}"))
+            took = time.perf_counter() - start
+            for cell, result in zip(group, results, strict=True):
+                share = {"seconds": round(took / len(group), 2), "cells_in_program": len(group)}
+                store.save(cell, replace(result, record=result.record | share))
+            left -= len(group)
+            say(f"[{number}/{len(groups)}] {title(group)}: {took:.1f} s")
+    return left
+
+
+@contextmanager
+def ahead(groups: list[list[Cell]]) -> Iterator[list[Future]]:
+    """On a GPU machine, compile the next programs beside the running one, which leaves the
+    processor idle. They reach the training through JAX's cache of compiled programs on disk."""
+    workers = 1 if jax.default_backend() == "cpu" else min(6, (os.cpu_count() or 2) - 1)
+    with ThreadPoolExecutor(workers) as pool:
+        work = compile_group if jax.default_backend() != "cpu" else lambda group: None
+        yield [pool.submit(work, group) for group in groups]
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def compile_group(group: list[Cell]) -> None:
+    """Compile the programs of a group, and forget them again."""
+    crew = crew_of(group)
+    life = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=crew.sharding), crew.shapes
+    )
+    programs, seeds = crew.programs, crew.seed_of_agent
+    programs.init.lower(seeds, crew.numbers).compile()
+    for program in (programs.warm_up, programs.learn):
+        program.lower(life, crew.numbers, 1).compile()
+    programs.evaluate.lower(life, crew.numbers, seeds, 1).compile()
+
+
+def crew_of(cells: list[Cell]) -> Crew:
+    """All agents of cells that share a program."""
+    return Crew([cell.settings for cell in cells], list(range(cells[0].seeds)))
+
+
+def programs(cells: list[Cell]) -> list[list[Cell]]:
+    """Cells in groups that share a program and fit into memory."""
+    platform = jax.default_backend()
+    groups: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        try:
+            static, _ = shared_program([cell.settings])
+        except SettingsError as error:
+            raise SettingsError(f"cell {cell.key}: {error}") from None
+        free: dict[str, Any] = {MIXING_RATE: None}
+        if platform != "cpu" and static.training.planning_steps > 0:
+            # A fused kernel takes as many planning updates as its agent wants; elsewhere all
+            # agents of a program wait for those with the largest n.
+            free[PLANNING_STEPS] = None
+        shared = with_numbers(static, free)
+        rest = (cell.seeds, cell.probe, cell.probe_steps, cell.change, cell.change_step)
+        groups.setdefault((shared, rest), []).append(cell)
+    return [part for group in groups.values() for part in parts(group, platform)]
+
+
+def parts(group: list[Cell], platform: str) -> list[list[Cell]]:
+    """A group in parts of as many cells as there is memory for."""
+    seeds = group[0].seeds
+    each = sum(memory.needed(Crew([group[0].settings], [0]).shapes).values()) * seeds
+    there = memory.available()
+    fitting = len(group) if there is None else int(SHARE_OF_MEMORY * there // max(each, 1))
+    most = MOST_AGENTS["cpu" if platform == "cpu" else "gpu"] // seeds
+    size = max(1, min(fitting, most))
+    return [group[i : i + size] for i in range(0, len(group), size)]
+
+
+def live(cells: list[Cell], say: Say = print) -> list[Result]:
+    """Train cells that share a program, and look at them where they ask for it."""
+    first, crew = cells[0], crew_of(cells)
+    settings, seeds = crew.settings, crew.seeds
+    progress = Progress(settings, seeds)
+    seen: list[dict[str, np.ndarray]] = [{} for _ in cells]
+
+    def look(life: AgentLife, step: int) -> AgentLife | None:
+        if first.probe is not None and step in first.probe_steps:
+            for name, x in probe(first.probe, settings[0], life).items():
+                by_cell = progress.by_setting(x)[:, : FEW.get(name)]
+                for found, part in zip(seen, by_cell, strict=True):
+                    found[f"{name}_{step}"] = part
+        if first.change is not None and step == first.change_step:
+            return changed(first.change, life)
+        return None
+
+    def tell(progress: Progress) -> None:
+        if progress.steps[-1] % max(1, first.settings.training.steps // 5) == 0:
+            mean = progress.returns[-1].mean()
+            say(f"{title(cells)}: {progress.steps[-1]:,} steps, mean return {mean:.1f}")
+
+    life = crew.programs.init(crew.seed_of_agent, crew.numbers)
+    life = crew.advance(life, 0, progress, tell, look)
+    run = Run.of(progress, lambda: life)
+    results = []
+    for index, cell in enumerate(cells):
+        record = describe([settings_to_plain(cell.settings)], seeds, kernels_used(settings[0]))
+        record = {key: record[key] for key in ("versions", "kernels", "commit", "started")}
+        diverged = run.diverged[index, :, -1]
+        results.append(Result(run.steps, run.mean_returns(index), diverged, seen[index], record))
+    return results
+
+
+def probe(name: str, settings: Settings, life: AgentLife) -> dict[str, Any]:
+    """What a probe sees, for all agents [agents, …]."""
+    return jax.jit(jax.vmap(lambda state: PROBES[name](settings, state)))(life.dyna)
+
+
+def changed(name: str, life: AgentLife) -> AgentLife:
+    """All agents, changed."""
+    return life._replace(dyna=jax.jit(jax.vmap(CHANGES[name]), donate_argnums=0)(life.dyna))
+
+
+def title(cells: list[Cell]) -> str:
+    """In a few words."""
+    plain = settings_to_plain(cells[0].settings)
+    names = [plain[part]["name"] for part in ("environment", "agent", "search_control", "model")]
+    return f"{' '.join(names)}, {len(cells)} cells of {cells[0].seeds} seeds"
