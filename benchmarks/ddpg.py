@@ -19,7 +19,7 @@ from rich.table import Table
 
 import hcdyna
 from hcdyna import DDPG, GridWorldContinuous, Run, Settings, Training, train
-from hcdyna.results.statistics import mean_interval
+from hcdyna.statistics.summaries import mean_interval
 
 VARIANTS = {"replay": "DDPG", "on_policy": "OnPolicy-Dyna", "hill_climbing": "HC-Dyna"}
 

@@ -20,7 +20,7 @@ from rich.table import Table
 
 import hcdyna
 from hcdyna import DQN, GridWorld, MountainCar, Run, Settings, Training, train
-from hcdyna.results.statistics import mean_interval
+from hcdyna.statistics.summaries import mean_interval
 
 DOMAINS: dict[str, Any] = {
     "GridWorld (authors)": GridWorld(move_noise=0.01, goal_reward=0.0),

@@ -35,7 +35,8 @@ from hcdyna import (
     Uniform,
     train,
 )
-from hcdyna.results.statistics import Interval, mean_interval
+from hcdyna.statistics.bootstrap import Interval
+from hcdyna.statistics.summaries import mean_interval
 
 LEARNING_RATES = (1.0, 0.8409, 0.70711, 0.59460, 0.5, 0.35356, 0.25, 0.17678)
 """As the appendix prints them."""

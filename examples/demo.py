@@ -19,7 +19,7 @@ from rich.table import Table
 
 from hcdyna import DQN, Evaluation, GridWorld, Run, Settings, Training, train
 from hcdyna.results import plots
-from hcdyna.results.statistics import mean_interval
+from hcdyna.statistics.summaries import mean_interval
 
 STRATEGIES = {"replay": "DQN", "on_policy": "OnPolicy-Dyna", "hill_climbing": "HC-Dyna"}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hcdyna.results.statistics import area_under_curve, iqm_interval, mean_interval
+from hcdyna.statistics.summaries import area_under_curve, iqm_interval, mean_interval
 
 
 def test_interval_covers_the_truth_about_as_often_as_it_says():

@@ -14,9 +14,9 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from hcdyna.results.statistics import mean_interval
 from hcdyna.results.tracking import tracker
 from hcdyna.settings import Settings
+from hcdyna.statistics.summaries import mean_interval
 from hcdyna.training.run import Progress, Run
 
 OnChunk = Callable[[Progress], Any]

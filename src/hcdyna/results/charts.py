@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hcdyna.results.curves import Curve
-from hcdyna.results.statistics import Statistic, interval
+from hcdyna.statistics.summaries import Statistic, interval
 
 # Points in a page, of all curves together; beyond, evaluations are left out evenly.
 MOST_OF_SEEDS = 40_000

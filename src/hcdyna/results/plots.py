@@ -15,8 +15,8 @@ from matplotlib.ticker import StrMethodFormatter
 from hcdyna.errors import SettingsError
 from hcdyna.results.curves import COLOURS, curves_of
 from hcdyna.results.pictures import plot_agent, value_surface
-from hcdyna.results.statistics import Statistic, interval
 from hcdyna.results.store import explained, write
+from hcdyna.statistics.summaries import Statistic, interval
 from hcdyna.training.run import Run
 
 __all__ = ["learning_curves", "plot_agent", "plot_curves", "save_figure", "value_surface"]

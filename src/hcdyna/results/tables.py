@@ -12,8 +12,8 @@ import numpy as np
 import yaml
 
 from hcdyna.results.curves import Curve, flat, varying
-from hcdyna.results.statistics import Statistic, area_under_curve, interval
 from hcdyna.results.store import Store
+from hcdyna.statistics.summaries import Statistic, area_under_curve, interval
 from hcdyna.training.run import Run
 
 NAMES: dict[Statistic, str] = {"mean": "Mean", "iqm": "Interquartile mean"}

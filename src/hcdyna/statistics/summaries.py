@@ -1,4 +1,4 @@
-"""Means over seeds, with intervals.
+"""What many seeds of one algorithm did: means with intervals, spread, and numbers for a curve.
 
 An agent that has diverged counts like any other: whoever leaves out the failures measures something
 else. Where its number is not finite, the mean is not known.
@@ -12,43 +12,42 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
+from hcdyna.statistics.bootstrap import Interval, bootstrap
+
 Statistic = Literal["mean", "iqm"]
 
-BATCH = 2**22
-"""Numbers to resample at once: 32 MiB."""
+
+def mean(x: np.ndarray, axis: int = 0) -> np.ndarray:
+    """Arithmetic mean."""
+    return np.mean(x, axis=axis)
 
 
-class Interval(NamedTuple):
-    """A mean over seeds and the interval it lies in."""
+def interquartile_mean(x: np.ndarray, axis: int = 0) -> np.ndarray:
+    """Mean without the lowest and the highest quarter, ⌊n/4⌋ numbers each (Agarwal et al. 2021).
 
-    mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    A lucky or unlucky seed moves it less than the mean, and it wastes less than the median.
+
+    >>> interquartile_mean(np.array([0.0, 1.0, 2.0, 100.0])).item()
+    1.5
+    """
+    return stats.trim_mean(x, 0.25, axis=axis)
+
+
+STATISTICS: dict[Statistic, Callable[..., np.ndarray]] = {"mean": mean, "iqm": interquartile_mean}
 
 
 def mean_interval(
-    per_seed: np.ndarray, confidence: float = 0.95, resamples: int = 2_000
+    per_seed: np.ndarray, confidence: float = 0.95, resamples: int = 2_000, seed: int = 0
 ) -> Interval:
-    """Mean over the first axis (seeds) with its bootstrap interval (BCa, Efron 1987).
-
-    Where all seeds agree there is nothing to resample, and with one seed nothing is known: then the
-    interval is the point itself, or all numbers.
-    """
-    return _interval(per_seed, np.mean, "BCa", confidence, resamples)
+    """Mean over the first axis (seeds) with its BCa `bootstrap` interval (Efron 1987)."""
+    return bootstrap([per_seed], mean, "BCa", confidence, resamples, seed)
 
 
 def iqm_interval(
-    per_seed: np.ndarray, confidence: float = 0.95, resamples: int = 2_000
+    per_seed: np.ndarray, confidence: float = 0.95, resamples: int = 2_000, seed: int = 0
 ) -> Interval:
-    """Interquartile mean over the first axis (seeds) with its percentile bootstrap interval.
-
-    The mean of the middle half of the seeds: a lucky or unlucky one moves it less than the mean,
-    and it wastes less than the median (Agarwal et al. 2021). Intervals as in `mean_interval`.
-
-    >>> iqm_interval(np.array([0.0, 1.0, 2.0, 100.0])).mean.item()
-    1.5
-    """
-    return _interval(per_seed, interquartile_mean, "percentile", confidence, resamples)
+    """Interquartile mean over the first axis (seeds) with its percentile bootstrap interval."""
+    return bands(per_seed, statistic="iqm", confidence=confidence, resamples=resamples, seed=seed)
 
 
 def interval(per_seed: np.ndarray, statistic: Statistic) -> Interval:
@@ -56,9 +55,80 @@ def interval(per_seed: np.ndarray, statistic: Statistic) -> Interval:
     return {"mean": mean_interval, "iqm": iqm_interval}[statistic](per_seed)
 
 
-def interquartile_mean(x: np.ndarray, axis: int = 0) -> np.ndarray:
-    """Mean without the lowest and the highest quarter."""
-    return stats.trim_mean(x, 0.25, axis=axis)
+def bands(
+    *tasks: np.ndarray,
+    statistic: Statistic = "iqm",
+    confidence: float = 0.95,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Interval:
+    """Mean or interquartile mean at every point of curves, with percentile bootstrap bands.
+
+    One array [seeds, points] a task, on a common scale. Runs of all tasks count alike; seeds are
+    resampled within each task (stratified bootstrap, Agarwal et al. 2021). The bands hold point by
+    point, not for the curve as a whole.
+    """
+
+    def pooled(*samples: np.ndarray, axis: int) -> np.ndarray:
+        return STATISTICS[statistic](np.concatenate(samples, axis=axis), axis=axis)
+
+    return bootstrap(tasks, pooled, "percentile", confidence, resamples, seed)
+
+
+def performance_profile(
+    *tasks: np.ndarray,
+    thresholds: np.ndarray,
+    confidence: float = 0.95,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Interval:
+    """Share of runs with score > τ for each τ of `thresholds`, with `bands`.
+
+    The run-score distribution of Agarwal et al. (2021); one array [seeds] of scores a task. A score
+    that is NaN is above nothing.
+    """
+    above = [np.asarray(scores)[:, None] > np.asarray(thresholds) for scores in tasks]
+    return bands(*above, statistic="mean", confidence=confidence, resamples=resamples, seed=seed)
+
+
+class Tolerance(NamedTuple):
+    """An interval that covers a share of all runs there could be, with a confidence."""
+
+    low: np.ndarray
+    high: np.ndarray
+    share: float
+    confidence: float
+    """What the interval reaches: at least what was asked for, unless there is a note."""
+    note: str
+
+
+def tolerance_interval(
+    per_seed: np.ndarray, share: float = 0.9, confidence: float = 0.95
+) -> Tolerance:
+    """The order statistics between which at least `share` of all runs lie, with `confidence`.
+
+    Whatever the distribution, [x₍ᵣ₎, x₍ₛ₎] of n seeds (first axis) covers the share with
+    probability P(Binomial(n, share) < s − r) (Wilks 1941; for agents, Patterson et al. 2024).
+    The narrowest s − r is taken, with as many seeds left out below as above, or one more above.
+    Where even the range of all seeds is too narrow, the range is given, and a note of what it does
+    cover.
+    """
+    runs = np.sort(np.asarray(per_seed, np.float64), axis=0)
+    n = len(runs)
+    reached = stats.binom.cdf(np.arange(1, n) - 1, n, share)  # for s − r = 1, …, n − 1
+    enough = np.flatnonzero(reached >= confidence)
+    width = int(enough[0]) + 1 if len(enough) else n - 1
+    first = (n - 1 - width) // 2
+    low, high = (np.where(np.isnan(runs[-1]), np.nan, runs[i]) for i in (first, first + width))
+    if len(enough):
+        return Tolerance(low, high, share, float(reached[width - 1]), "")
+    actual = float(reached[-1]) if n > 1 else 0.0
+    covered = float(stats.beta.ppf(1 - confidence, n - 1, 2)) if n > 1 else 0.0
+    note = (
+        f"{n} runs are too few to cover {share:.0%} with confidence {confidence:.0%}: their range "
+        f"does with {actual:.1%}, and covers {covered:.1%} with {confidence:.0%}"
+    )
+    return Tolerance(low, high, share, actual, note)
 
 
 def area_under_curve(steps: np.ndarray, per_seed: np.ndarray) -> np.ndarray:
@@ -68,32 +138,29 @@ def area_under_curve(steps: np.ndarray, per_seed: np.ndarray) -> np.ndarray:
     return np.trapezoid(per_seed, steps, axis=-1) / (steps[-1] - steps[0])
 
 
-def _interval(
-    per_seed: np.ndarray,
-    statistic: Callable[..., np.ndarray],
-    method: str,
-    confidence: float,
-    resamples: int,
-) -> Interval:
-    per_seed = np.asarray(per_seed, np.float64)
-    # Sorting puts NaN last, where it would be trimmed as if it were the best.
-    whole = np.isfinite(per_seed).all(axis=0)
-    mean = np.where(whole, statistic(per_seed, axis=0), np.nan)
-    if len(per_seed) == 1:
-        return Interval(mean, np.full_like(mean, -np.inf), np.full_like(mean, np.inf))
-    low, high = np.array(mean), np.array(mean)
-    varies = whole & (np.ptp(np.nan_to_num(per_seed), axis=0) > 0)
-    if np.any(varies):
-        sample = per_seed[:, varies] if per_seed.ndim > 1 else per_seed
-        found = stats.bootstrap(
-            (sample,),
-            statistic,
-            confidence_level=confidence,
-            n_resamples=resamples,
-            batch=max(1, BATCH // sample.size),
-            axis=0,
-            method=method,
-            rng=np.random.default_rng(0),
-        ).confidence_interval
-        low[varies], high[varies] = found.low, found.high
-    return Interval(mean, low, high)
+def last_share(per_seed: np.ndarray, share: float = 0.2) -> np.ndarray:
+    """Mean over the last 20% of evaluations [..., evaluations], rounded, but at least one."""
+    last = max(1, round(share * per_seed.shape[-1]))
+    return per_seed[..., -last:].mean(axis=-1)
+
+
+class Reached(NamedTuple):
+    """When each seed reached a threshold."""
+
+    steps: np.ndarray
+    """[seeds]; infinite for those that never did."""
+    never: int
+    median: float
+    """Over all seeds, never counting as infinitely late."""
+
+
+def steps_to_threshold(steps: np.ndarray, per_seed: np.ndarray, threshold: float) -> Reached:
+    """Steps until the first evaluation at or above a threshold: steps [points], [seeds, points].
+
+    >>> steps_to_threshold(np.array([10, 20]), np.array([[0, 1], [2, 0], [0, 0]]), 1)
+    Reached(steps=array([20., 10., inf]), never=1, median=20.0)
+    """
+    above = np.asarray(per_seed) >= threshold
+    reached = above.any(axis=-1)
+    first = np.where(reached, np.asarray(steps)[above.argmax(axis=-1)], np.inf)
+    return Reached(first, int((~reached).sum()), float(np.median(first)))

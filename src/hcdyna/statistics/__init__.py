@@ -1,0 +1,1 @@
+"""What scores of many seeds say: summaries, comparisons and verdicts. Needs no JAX."""
