@@ -27,6 +27,7 @@ import tyro
 from hcdyna import DQN, HillClimbing, Settings, Training
 from hcdyna.adam import AdamState
 from hcdyna.agents.dqn import DQNState
+from hcdyna.benchmark.ours import Ours
 from hcdyna.dyna import build
 from hcdyna.kernels import climb as fused_climb
 from hcdyna.kernels import plan as fused_plan
@@ -36,7 +37,6 @@ from hcdyna.networks import mlp
 from hcdyna.planning import MiniBatches, draw_mini_batches, plan
 from hcdyna.search_control.climbing import climb_along
 from hcdyna.types import Scene, Transition
-from ours import Ours
 
 DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")
 

@@ -1,14 +1,14 @@
 """How fast is it? Environment steps per second, as ratios to peers measured in the same run.
 
-    make bench                                   # or: python benchmarks/speed.py --rounds 3
+    python benchmarks/speed.py --rounds 3        # the peers: pip install torch stable-baselines3
 
-Machines are noisy, so ours and the peer take turns, round by round, and the ratio of each round
-counts. Peers are a plain PyTorch loop of HC-Dyna and Stable-Baselines3's DQN (benchmarks/peers.py).
+With the paper's replay buffer and queue, and with the least ratio that we want; `hcdyna bench`
+measures much more. Machines are noisy, so ours and the peer take turns, round by round, and the
+ratio of each round counts. Peers are a plain PyTorch loop of HC-Dyna and Stable-Baselines3's DQN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +16,10 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-import peers
 from hcdyna import DQN, Settings, Training
-from ours import WARMUP, Ours
+from hcdyna.benchmark.ours import WARMUP, Ours
+from hcdyna.benchmark.peers import LOOP, STABLE_BASELINES, Peer
+from hcdyna.benchmark.versus import take_turns
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Case:
     name: str
     settings: Settings
     agents: int
-    peer: str
+    peer: Peer
     bar: float
 
 
@@ -52,14 +53,10 @@ def gridworld(strategy: str, planning_steps: int) -> Settings:
 
 
 CASES = [
-    Case("HC-Dyna, n = 10, 30 agents", gridworld("hill_climbing", 10), 30, "PyTorch loop", 250),
-    Case("HC-Dyna, n = 10, 1 agent", gridworld("hill_climbing", 10), 1, "PyTorch loop", 45),
-    Case("DQN, n = 1, 30 agents", gridworld("replay", 1), 30, "Stable-Baselines3 DQN", 130),
+    Case("HC-Dyna, n = 10, 30 agents", gridworld("hill_climbing", 10), 30, LOOP, 250),
+    Case("HC-Dyna, n = 10, 1 agent", gridworld("hill_climbing", 10), 1, LOOP, 45),
+    Case("DQN, n = 1, 30 agents", gridworld("replay", 1), 30, STABLE_BASELINES, 130),
 ]
-PEERS: dict[str, Callable[[], float]] = {
-    "PyTorch loop": lambda: peers.torch_hcdyna(steps=80, warmup=1_000, planning_steps=10),
-    "Stable-Baselines3 DQN": lambda: peers.sb3_dqn(steps=2_500, warmup=500),
-}
 
 
 def main(options: Options) -> None:
@@ -68,22 +65,22 @@ def main(options: Options) -> None:
     for heading in ("ours", "compiles in", "steps/s", "peer", "steps/s", "ratio [range]", "bar"):
         table.add_column(heading, justify="left" if heading in ("ours", "peer") else "right")
     for case in CASES:
+        missing = case.peer.missing()
+        if missing is not None:
+            print(f"{case.name}: no {case.peer.name} to compare with ({missing})", flush=True)
+            continue
         ours = Ours(case.settings, case.agents)
-        rates, theirs = [], []
-        for _ in range(options.rounds):
-            rates.append(ours.measure_for(options.seconds))
-            theirs.append(PEERS[case.peer]())
-        ratios = np.array(rates) / np.array(theirs)
+        (turns,) = take_turns([ours], case.peer, options.rounds, options.seconds)
         table.add_row(
             case.name,
             f"{ours.compile_seconds:.0f} s",
-            f"{np.median(rates):,.0f}",
-            case.peer,
-            f"{np.median(theirs):,.1f}",
-            f"{np.median(ratios):.0f} [{ratios.min():.0f}, {ratios.max():.0f}]",
+            f"{np.median(turns.ours):,.0f}",
+            case.peer.name,
+            f"{np.median(turns.theirs):,.1f}",
+            turns.text(),
             f"{case.bar:.0f}",
         )
-        print(f"{case.name}: {np.median(ratios):.0f} times the {case.peer}", flush=True)
+        print(f"{case.name}: {turns.text()} times the {case.peer.name}", flush=True)
     console.print(table)
 
 

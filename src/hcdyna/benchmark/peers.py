@@ -1,213 +1,58 @@
-"""Peers of the speed benchmark, both on GridWorld and on one CPU thread.
+"""Peers to measure beside, all on GridWorld and on one CPU thread; none is needed by the library.
 
-One is HC-Dyna as a plain PyTorch loop, the other the DQN of Stable-Baselines3.
+They are HC-Dyna as a plain PyTorch loop, and the DQN of Stable-Baselines3 and of SBX (the same in
+JAX). They are imported only when they are used.
 """
 
-import copy
-import math
+from __future__ import annotations
+
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
-import gymnasium
-import numpy as np
-import torch
-from stable_baselines3 import DQN
-from torch import nn
-
-STATE_DIM = 2
-MOVES = np.array([[0, 0.05], [0, -0.05], [-0.05, 0], [0.05, 0]], dtype=np.float32)
-NUM_ACTIONS = len(MOVES)
-TIME_LIMIT = 2000
-
-EPSILON = 0.1
-GAMMA = 0.99
-LEARNING_RATE = 1e-3
-BATCH_SIZE = 32
-FROM_QUEUE = 16
-TARGET_EVERY = 1000
-REPLAY_CAPACITY = 100_000
-QUEUE_CAPACITY = 1_000_000
-ALPHA = 0.1
-ETA = 0.1
-BETA = 0.001
+from hcdyna.benchmark.peer_world import (
+    BATCH_SIZE,
+    EPSILON,
+    GAMMA,
+    LEARNING_RATE,
+    REPLAY_CAPACITY,
+    TARGET_EVERY,
+    GridWorldEnv,
+)
 
 
-def initial_state(rng: np.random.Generator) -> np.ndarray:
-    return rng.uniform(0.0, 0.05, STATE_DIM).astype(np.float32)
+@dataclass(frozen=True)
+class Peer:
+    """Someone else's program that does the same work."""
 
+    name: str
+    needs: tuple[tuple[str, str], ...]
+    """Modules, and the packages that have them."""
+    speed: Callable[[int], float]
+    """Steps to time → environment steps per second."""
+    steps: int
+    """So many take some seconds."""
 
-def model(s: np.ndarray, a: np.ndarray | int) -> tuple[np.ndarray, float, np.ndarray]:
-    """Next state, reward and termination, for one state or a batch of them."""
-    end = s + MOVES[a]
-    x, y = end[..., 0], end[..., 1]
-    in_wall = (x >= 0.5) & (x <= 0.6) & ((y < 0.4) | (y > 0.5))
-    s_next = np.where(in_wall[..., None], s, end).clip(0.0, 1.0)
-    return s_next, -1.0, (s_next >= 0.95).all(axis=-1)
-
-
-class GridWorldEnv(gymnasium.Env):
-    """The same GridWorld behind Gymnasium's interface."""
-
-    observation_space = gymnasium.spaces.Box(0.0, 1.0, (STATE_DIM,), np.float32)
-    action_space = gymnasium.spaces.Discrete(NUM_ACTIONS)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.s, self.age = initial_state(self.np_random), 0
-        return self.s, {}
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        self.s, reward, terminal = model(self.s, action)
-        self.age += 1
-        return self.s, reward, bool(terminal), self.age >= TIME_LIMIT, {}
-
-
-class Ring:
-    """First in, first out rows of floats, sampled uniformly."""
-
-    def __init__(self, capacity: int, width: int) -> None:
-        self.rows = np.zeros((capacity, width), dtype=np.float32)
-        self.added = 0
-
-    def __len__(self) -> int:
-        return min(self.added, len(self.rows))
-
-    def add(self, row: np.ndarray | list[float]) -> None:
-        self.rows[self.added % len(self.rows)] = row
-        self.added += 1
-
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        return self.rows[rng.integers(len(self), size=n)]
-
-
-def transitions(
-    s: np.ndarray, a: np.ndarray | int, r: float, s_next: np.ndarray, terminal: np.ndarray
-) -> np.ndarray:
-    """Packs transitions into rows (s, a, r, s', terminal)."""
-    rows = np.empty((*s.shape[:-1], 2 * STATE_DIM + 3), dtype=np.float32)
-    rows[..., :2], rows[..., 2], rows[..., 3] = s, a, r
-    rows[..., 4:6], rows[..., 6] = s_next, terminal
-    return rows
-
-
-def q_network() -> nn.Sequential:
-    net = nn.Sequential(
-        nn.Linear(STATE_DIM, 32),
-        nn.ReLU(),
-        nn.Linear(32, 32),
-        nn.ReLU(),
-        nn.Linear(32, NUM_ACTIONS),
-    )
-    for layer in (net[0], net[2]):
-        nn.init.xavier_uniform_(layer.weight)
-        nn.init.zeros_(layer.bias)
-    for parameter in net[4].parameters():
-        nn.init.uniform_(parameter, -0.0003, 0.0003)
-    return net
-
-
-class HCDyna:
-    """Algorithm 3 of the paper, with the true model."""
-
-    def __init__(self, planning_steps: int, climb_steps: int, seed: int) -> None:
-        torch.manual_seed(seed)
-        self.rng = np.random.default_rng(seed)
-        self.planning_steps, self.climb_steps = planning_steps, climb_steps
-        self.q = q_network()
-        self.q_target = copy.deepcopy(self.q)
-        self.optimizer = torch.optim.Adam(self.q.parameters(), lr=LEARNING_RATE)
-        self.updates = 0
-        self.replay = Ring(REPLAY_CAPACITY, 2 * STATE_DIM + 3)
-        self.queue = Ring(QUEUE_CAPACITY, STATE_DIM)
-        # Double precision: the difference of two means cancels badly in single.
-        self.mu_s, self.mu_ss = np.zeros(STATE_DIM), np.zeros((STATE_DIM, STATE_DIM))
-        self.t, self.eps_a = 0, 0.0
-        self.s, self.age = initial_state(self.rng), 0
-
-    def random_step(self) -> None:
-        self.observe(int(self.rng.integers(NUM_ACTIONS)))
-
-    def learning_step(self) -> None:
-        self.observe(int(self.epsilon_greedy(self.s[None])[0]))
-        self.climb()
-        for _ in range(self.planning_steps):
-            self.planning_update()
-
-    def observe(self, a: int) -> None:
-        s = self.s
-        s_next, r, terminal = model(s, a)
-        self.replay.add(transitions(s, a, r, s_next, terminal))
-        self.t += 1
-        self.mu_s += (s - self.mu_s) / self.t
-        self.mu_ss += (np.outer(s, s) - self.mu_ss) / self.t
-        self.eps_a += BETA * (math.dist(s_next, s) / math.sqrt(STATE_DIM) - self.eps_a)
-        self.s, self.age = s_next, self.age + 1
-        if terminal or self.age >= TIME_LIMIT:
-            self.s, self.age = initial_state(self.rng), 0
-
-    @torch.no_grad()
-    def epsilon_greedy(self, s: np.ndarray) -> np.ndarray:
-        greedy = self.q(torch.from_numpy(s)).argmax(dim=1).numpy()
-        random = self.rng.integers(NUM_ACTIONS, size=len(s))
-        return np.where(self.rng.random(len(s)) < EPSILON, random, greedy)
-
-    def covariance(self) -> np.ndarray:
-        if self.t < 2:
-            return np.eye(STATE_DIM)
-        return self.mu_ss - np.outer(self.mu_s, self.mu_s)
-
-    def climb(self) -> None:
-        sigma = self.covariance()
-        # The jitter keeps the factor defined while the states seen lie on a line.
-        factor = np.linalg.cholesky(ETA * sigma + 1e-8 * np.eye(STATE_DIM))
-        noise = self.rng.standard_normal((self.climb_steps, STATE_DIM)) @ factor.T
-        sigma = torch.from_numpy(sigma.astype(np.float32))
-        s = torch.from_numpy(self.replay.sample(1, self.rng)[0, :STATE_DIM].copy())
-        last_accepted = (math.inf,) * STATE_DIM
-        for x in torch.from_numpy(noise.astype(np.float32)):
-            s.requires_grad_(True)
-            (g,) = torch.autograd.grad(self.q(s).max(), s)
-            drift = sigma @ g
-            norm = drift.norm().item()
-            s = s.detach() + x
-            if 1e-8 < norm < math.inf:
-                s += (ALPHA / norm) * drift
-            s.clamp_(0.0, 1.0)
-            climbed = s.tolist()
-            if math.dist(climbed, last_accepted) / math.sqrt(STATE_DIM) >= self.eps_a:
-                self.queue.add(climbed)
-                last_accepted = climbed
-
-    def planning_update(self) -> None:
-        batch = torch.from_numpy(self.mini_batch())
-        s, a, r, s_next, terminal = batch.split((STATE_DIM, 1, 1, STATE_DIM, 1), dim=1)
-        with torch.no_grad():
-            value_next = self.q_target(s_next).amax(dim=1, keepdim=True)
-            target = r + GAMMA * (1.0 - terminal) * value_next
-        loss = nn.functional.mse_loss(self.q(s).gather(1, a.long()), target)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        self.updates += 1
-        if self.updates % TARGET_EVERY == 0:
-            self.q_target.load_state_dict(self.q.state_dict())
-
-    def mini_batch(self) -> np.ndarray:
-        if not len(self.queue):
-            return self.replay.sample(BATCH_SIZE, self.rng)
-        s = self.queue.sample(FROM_QUEUE, self.rng)
-        a = self.epsilon_greedy(s)
-        s_next, r, terminal = model(s, a)
-        simulated = transitions(s, a, r, s_next, terminal)
-        return np.concatenate((simulated, self.replay.sample(BATCH_SIZE - FROM_QUEUE, self.rng)))
+    def missing(self) -> str | None:
+        """What has to be installed first, in one line; None if all is there."""
+        absent = [package for module, package in self.needs if find_spec(module) is None]
+        return f"pip install {' '.join(absent)}" if absent else None
 
 
 def torch_hcdyna(
-    steps: int, warmup: int, planning_steps: int = 10, seed: int = 0, climb_steps: int = 100
+    steps: int,
+    warmup: int = 1_000,
+    planning_steps: int = 10,
+    seed: int = 0,
+    climb_steps: int = 100,
 ) -> float:
     """Learning steps per second of HC-Dyna in PyTorch, after `warmup` random steps."""
+    import torch
+
+    from hcdyna.benchmark.torch_loop import HCDyna
+
     torch.set_num_threads(1)
     agent = HCDyna(planning_steps, climb_steps, seed)
     for _ in range(warmup):
@@ -221,10 +66,28 @@ def torch_hcdyna(
     return steps / (time.perf_counter() - start)
 
 
-def sb3_dqn(steps: int, warmup: int, seed: int = 0) -> float:
+def sb3_dqn(steps: int, warmup: int = 500, seed: int = 0) -> float:
     """Environment steps per second of Stable-Baselines3's DQN, after `warmup` random steps."""
+    import torch
+    from stable_baselines3 import DQN
+
     torch.set_num_threads(1)
-    agent = DQN(
+    return time_of_learning(DQN, steps, warmup, seed)
+
+
+def sbx_dqn(steps: int, warmup: int = 500, seed: int = 0) -> float:
+    """Environment steps per second of SBX's DQN, after `warmup` random steps."""
+    import jax
+    from sbx import DQN
+
+    # Of networks this small a GPU would only be the slower one, as it is for Stable-Baselines3.
+    with jax.default_device(jax.devices("cpu")[0]):
+        return time_of_learning(DQN, steps, warmup, seed)
+
+
+def time_of_learning(kind: Any, steps: int, warmup: int, seed: int) -> float:
+    """Steps per second of a DQN behind the interface of Stable-Baselines3: an update a step."""
+    agent = kind(
         "MlpPolicy",
         GridWorldEnv(),
         policy_kwargs={"net_arch": [32, 32]},
@@ -248,6 +111,7 @@ def sb3_dqn(steps: int, warmup: int, seed: int = 0) -> float:
     return steps / (time.perf_counter() - start)
 
 
-if __name__ == "__main__":
-    print(f"PyTorch HC-Dyna: {torch_hcdyna(300, 1000):.1f} steps/s")
-    print(f"Stable-Baselines3 DQN: {sb3_dqn(3000, 1000):.1f} steps/s")
+TORCH, SB3 = ("torch", "torch"), ("stable_baselines3", "stable-baselines3")
+LOOP = Peer("PyTorch loop", (TORCH,), torch_hcdyna, steps=80)
+STABLE_BASELINES = Peer("Stable-Baselines3 DQN", (TORCH, SB3), sb3_dqn, steps=2_500)
+SBX = Peer("SBX DQN", (TORCH, SB3, ("sbx", "sbx-rl")), sbx_dqn, steps=2_500)

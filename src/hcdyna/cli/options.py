@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import inspect
 import io
 import re
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
     """An object of a dataclass; its docstring is the description of the command."""
 
     def read(words: Sequence[str]) -> Any:
-        program, text = f"hcdyna {command}", kind.__doc__
+        program, text = f"hcdyna {command}", inspect.getdoc(kind)
         return tyro.cli(kind, args=list(words), prog=program, description=text)
 
     complaint = io.StringIO()

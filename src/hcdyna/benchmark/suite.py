@@ -1,0 +1,188 @@
+"""All measurements of `hcdyna bench`, one after the other, and their record."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from hcdyna.benchmark import counts, versus
+from hcdyna.benchmark.cells import Cell, Result, measure
+from hcdyna.benchmark.ours import Ours
+from hcdyna.benchmark.peers import Peer
+from hcdyna.results.record import commit, versions
+from hcdyna.training.devices import offer_every_core
+
+FORMAT = 1
+STRATEGIES = ("replay", "on_policy", "hill_climbing")
+CENTRE = Cell("hill_climbing", n=10, agents=30)
+"""What the scaling series vary one at a time."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, and for how long."""
+
+    grid: tuple[Cell, ...]
+    series: dict[str, tuple[Any, ...]]
+    """Field of the cell → values of it, everything else as in the centre."""
+    peers: dict[Peer, tuple[Cell, ...]]
+    rounds: int
+    seconds: float
+    """Roughly how long a round of ours takes."""
+    peer_steps: float = 1.0
+    """Share of a peer's usual number of steps."""
+
+
+def grid(ns: tuple[int, ...], agents: tuple[int, ...]) -> tuple[Cell, ...]:
+    """Strategies × n × agents."""
+    return tuple(Cell(*choice) for choice in itertools.product(STRATEGIES, ns, agents))
+
+
+ENVIRONMENTS = ("GridWorld", "CartPole", "Acrobot")
+FULL = Plan(
+    grid((1, 10, 30), (1, 30, 480, 1920)),
+    {
+        "k": (10, 100, 300),
+        "n": (1, 3, 10, 30),
+        "agents": (1, 3, 10, 30, 100, 480, 1920),
+        "environment": ENVIRONMENTS,
+        "width": (16, 32, 64, 128),
+    },
+    versus.GROUPS,
+    rounds=5,
+    seconds=0.6,
+)
+QUICK = Plan(
+    grid((1, 10), (1, 30)),
+    {
+        "k": (10, 100, 300),
+        "n": (1, 3, 10),
+        "agents": (1, 10, 30),
+        "environment": ENVIRONMENTS,
+        "width": (16, 32, 64),
+    },
+    versus.GROUPS,
+    rounds=3,
+    seconds=0.3,
+    peer_steps=0.4,
+)
+
+
+class Bench:
+    """A run of the suite; no cell is measured twice."""
+
+    def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
+        self.plan, self.tell = plan, tell
+        self.results: dict[Cell, Result] = {}
+        # Peers are measured last, beside programs that were compiled before.
+        self.programs: dict[Cell, Ours] = {}
+        self.wanted = {cell for cells in plan.peers.values() for cell in cells}
+
+    def run(self) -> dict[str, Any]:
+        """Measure everything."""
+        offer_every_core()
+        began, start = datetime.now(UTC), time.perf_counter()
+        plan = self.plan
+        varied = [replace(CENTRE, **{k: v}) for k, values in plan.series.items() for v in values]
+        peaks = measured_peaks()
+        self.tell(f"{device_name()}: {amount(peaks['float32'])} multiply-adds a second in float32")
+        every_cell = dict.fromkeys([*plan.grid, *varied])
+        for place, cell in enumerate(every_cell, 1):
+            self.measure(cell, f"{place} of {len(every_cell)}")
+        compared = [row for peer, cells in plan.peers.items() for row in self.compare(peer, cells)]
+        # Once more, since a peak is the best there is, and the machine may have been busy.
+        peaks = {name: max(best, peaks[name]) for name, best in measured_peaks().items()}
+        peak = peaks["float32"]
+        return {
+            "format": FORMAT,
+            "device": device_name(),
+            "versions": versions(),
+            "commit": commit(),
+            "command": sys.argv,
+            "started": began.isoformat(timespec="seconds"),
+            "seconds": time.perf_counter() - start,
+            "multiply_adds_per_second": peaks,
+            "grid": [self.results[cell].record(peak) for cell in plan.grid],
+            "scaling": {
+                field: [
+                    self.results[replace(CENTRE, **{field: value})].record(peak) for value in values
+                ]
+                for field, values in plan.series.items()
+            },
+            "peers": compared,
+        }
+
+    def measure(self, cell: Cell, place: str) -> None:
+        """One cell, and a line about it."""
+        result, ours = measure(cell, self.plan.rounds, self.plan.seconds)
+        self.results[cell] = result
+        if ours is not None and cell in self.wanted:
+            self.programs[cell] = ours
+        said = f"skipped, {result.skipped}" if result.skipped else f"{result.rate:,.0f} steps/s"
+        self.tell(f"{place}: {cell}: {said}")
+
+    def compare(self, peer: Peer, cells: tuple[Cell, ...]) -> list[dict[str, Any]]:
+        """One peer beside some of ours; or a line that says what is missing."""
+        missing = peer.missing()
+        if missing is not None:
+            self.tell(f"{peer.name}: not installed, so left out ({missing})")
+            return [{"peer": peer.name, "missing": missing}]
+        cells = tuple(cell for cell in cells if cell in self.programs)
+        if not cells:
+            return []
+        turns = versus.take_turns(
+            [self.programs[cell] for cell in cells],
+            peer,
+            self.plan.rounds,
+            self.plan.seconds,
+            max(1, round(peer.steps * self.plan.peer_steps)),
+        )
+        for cell, turn in zip(cells, turns, strict=True):
+            self.tell(f"{cell}: {turn.text()} times the {peer.name}")
+        return [
+            {"peer": peer.name, "ours": self.results[cell].record(1.0) | {"name": str(cell)}}
+            | {"turns": turn.record(), "ratio": turn.text()}
+            for cell, turn in zip(cells, turns, strict=True)
+        ]
+
+
+def measured_peaks() -> dict[str, float]:
+    """Multiply-adds a second: all in float32, and as JAX multiplies by default (TF32 on GPUs)."""
+    return {"float32": counts.peak("highest"), "default": counts.peak("default")}
+
+
+def amount(x: float) -> str:
+    """A large number, in words."""
+    for word, scale in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if x >= scale:
+            return f"{x / scale:.3g} {word}"
+    return f"{x:.3g}"
+
+
+def device_name() -> str:
+    """What this machine computes on, for people."""
+    devices = jax.devices()
+    count = len(devices)
+    if devices[0].platform != "cpu":
+        return f"{count} × {devices[0].device_kind}" if count > 1 else devices[0].device_kind
+    return f"{count} CPU core{'s' if count > 1 else ''}{processor()}"
+
+
+def processor() -> str:
+    """The model of the processor, in brackets, where Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    marks = re.compile(r"\((R|TM)\)")
+    return f" ({marks.sub('', names[0])})" if names else ""

@@ -1,0 +1,61 @@
+"""hcdyna bench"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hcdyna.cli.options import parse
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure speed and memory on this machine, beside peers where they are installed.
+
+    Measures DQN, OnPolicy-Dyna and HC-Dyna with different n and numbers of agents: environment
+    steps per second (the median of some rounds after a warm-up), seconds to compile, memory by
+    XLA's count, and for HC-Dyna the share of the multiply-adds a second that a large product of
+    matrices reaches here. Then varies k, n, agents, state variables and network width one at a
+    time. Then takes turns with peers: a PyTorch loop of HC-Dyna, and the DQN of Stable-Baselines3
+    and SBX; a peer that is not installed is left out with a line that says so. `make bench`
+    installs the first two. Leave the machine alone meanwhile. Examples:
+
+    hcdyna bench --quick
+
+    hcdyna bench --out bench/gpu
+    """
+
+    quick: bool = False
+    """Fewer cells and shorter rounds: some three minutes on two cores instead of half an hour."""
+    peers: bool = True
+    """Measure beside peers too."""
+    out: Path = Path("bench")
+    """Folder for bench.json (everything measured, with versions and commit) and scaling.png."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Bench, arguments, "bench")
+    from hcdyna.results.store import explained, write
+
+    # Half an hour is a long time to find out that the folder can't be written.
+    with explained(options.out):
+        options.out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=options.out).close()
+    from rich.console import Console
+
+    from hcdyna.benchmark import show, suite
+    from hcdyna.results.plots import save_figure
+
+    plan = suite.QUICK if options.quick else suite.FULL
+    if not options.peers:
+        plan = replace(plan, peers={})
+    record = suite.Bench(plan, lambda line: print(line, flush=True)).run()
+    write(options.out / "bench.json", json.dumps(record, indent=1, ensure_ascii=False).encode())
+    picture = save_figure(show.scaling_figure(record), options.out / "scaling.png")
+    console = Console(width=100)
+    for table in show.tables(record):
+        console.print(table)
+    print(f"{options.out / 'bench.json'}\n{picture}")
