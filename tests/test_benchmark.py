@@ -48,9 +48,8 @@ def test_a_run_leaves_a_record_and_a_figure_and_prints_tables(tiny, tmp_path, ca
     absent, present = record["peers"]
     assert absent == {"peer": "A peer of old", "missing": "pip install no-such-package"}
     assert "A peer of old: not installed" in printed
-    assert present["turns"]["theirs"] == [20.0] * 3
-    ratios = [rate / 20 for rate in present["turns"]["ours"]]
-    assert present["turns"]["ratios"] == pytest.approx(ratios)
+    assert present["theirs"] == [20.0] * 3
+    assert present["ratios"] == pytest.approx([rate / 20 for rate in present["rates"]])
 
 
 def test_multiply_adds_of_a_step():
@@ -72,7 +71,7 @@ def test_a_cell_that_does_not_fit_is_skipped_with_the_reason(monkeypatch):
     said = []
     many = replace(SMALL, agents=1_001)
     bench = suite.Bench(suite.Plan((), {}, {}, rounds=1, seconds=0.001), said.append)
-    bench.measure(many, "1 of 1")
+    bench.begin(many, "many")
     assert bench.results[many].record(1.0)["skipped"].startswith("needs 1.66 GB, and 1 GB are free")
     assert "skipped, needs 1.66 GB" in said[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,7 +21,6 @@ from hcdyna.training.train import kernels_used
 REPLAY_SIZE, QUEUE_SIZE = 20_000, 100_000
 """Smaller than the paper's, so that 1,920 agents fit into the memory of most machines."""
 WARMUP = 1_000
-FEWEST_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -97,21 +97,27 @@ class Result:
         }
 
 
-def measure(cell: Cell, rounds: int, seconds: float) -> tuple[Result, Ours | None]:
-    """A result, and the program that it was measured with, if it fits into memory."""
+def prepare(cell: Cell) -> Ours | str:
+    """The program of a cell, ready to be timed, or why there is none."""
     settings = cell.settings()
-    count, kernels = multiply_adds(settings), kernels_used(settings)
     reason = too_large(settings, cell.agents)
     if reason is not None:
-        return Result(cell, count, kernels, skipped=reason), None
+        return reason
     try:
-        ours = Ours(settings, cell.agents, WARMUP)
-        rates = tuple(ours.measure_for(seconds, FEWEST_STEPS) for _ in range(rounds))
+        return Ours(settings, cell.agents, WARMUP)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        return Result(cell, count, kernels, skipped="out of memory"), None
-    return Result(cell, count, kernels, rates, ours.compile_seconds, ours.peak_bytes), ours
+        return "out of memory"
+
+
+def result(cell: Cell, ours: Ours | str, rates: Sequence[float] = ()) -> Result:
+    """What was measured with a program, or why there is none."""
+    settings = cell.settings()
+    count, kernels = multiply_adds(settings), kernels_used(settings)
+    if isinstance(ours, str):
+        return Result(cell, count, kernels, skipped=ours)
+    return Result(cell, count, kernels, tuple(rates), ours.compile_seconds, ours.peak_bytes)
 
 
 def too_large(settings: Settings, agents: int) -> str | None:

@@ -89,13 +89,13 @@ def peers_table(record: dict[str, Any]) -> Table:
         if "missing" in row:
             table.add_row("", row["peer"], "not installed", "", row["missing"])
             continue
-        ours, turns = row["ours"], row["turns"]
+        ours = row["ours"]
         agents = "1 agent" if ours["agents"] == 1 else f"{ours['agents']} agents"
         table.add_row(
             f"{PAPER_NAMES[ours['strategy']]}, n = {ours['n']}, {agents}",
             row["peer"],
-            f"{middle(turns['ours']):,.0f}",
-            f"{middle(turns['theirs']):,.1f}",
+            f"{middle(row['rates']):,.0f}",
+            f"{middle(row['theirs']):,.1f}",
             row["ratio"],
         )
     return table

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from hcdyna.benchmark import counts, versus
-from hcdyna.benchmark.cells import Cell, Result, measure
+from hcdyna.benchmark.cells import Cell, Result, prepare, result
 from hcdyna.benchmark.ours import Ours
 from hcdyna.benchmark.peers import Peer
 from hcdyna.results.record import commit, versions
@@ -25,6 +25,10 @@ FORMAT = 1
 STRATEGIES = ("replay", "on_policy", "hill_climbing")
 CENTRE = Cell("hill_climbing", n=10, agents=30)
 """What the scaling series vary one at a time."""
+LARGE = 200e6
+"""Bytes of a program that is not kept beside others."""
+FEWEST_STEPS = 5
+"""In a round, however long they take."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ QUICK = Plan(
         "width": (16, 32, 64),
     },
     versus.GROUPS,
-    rounds=3,
+    rounds=5,
     seconds=0.3,
     peer_steps=0.4,
 )
@@ -83,25 +87,23 @@ class Bench:
     def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
         self.plan, self.tell = plan, tell
         self.results: dict[Cell, Result] = {}
-        # Peers are measured last, beside programs that were compiled before.
         self.programs: dict[Cell, Ours] = {}
-        self.wanted = {cell for cells in plan.peers.values() for cell in cells}
 
     def run(self) -> dict[str, Any]:
-        """Measure everything."""
+        """Compile everything, then measure in turn, then beside peers."""
         offer_every_core()
         began, start = datetime.now(UTC), time.perf_counter()
-        plan = self.plan
-        varied = [replace(CENTRE, **{k: v}) for k, values in plan.series.items() for v in values]
-        peaks = measured_peaks()
+        plan, peaks = self.plan, measured_peaks()
         self.tell(f"{device_name()}: {amount(peaks['float32'])} multiply-adds a second in float32")
+        varied = [replace(CENTRE, **{k: v}) for k, values in plan.series.items() for v in values]
         every_cell = dict.fromkeys([*plan.grid, *varied])
         for place, cell in enumerate(every_cell, 1):
-            self.measure(cell, f"{place} of {len(every_cell)}")
+            self.begin(cell, f"{place} of {len(every_cell)}: {cell}")
+        self.take_turns()
         compared = [row for peer, cells in plan.peers.items() for row in self.compare(peer, cells)]
         # Once more, since a peak is the best there is, and the machine may have been busy.
         peaks = {name: max(best, peaks[name]) for name, best in measured_peaks().items()}
-        peak = peaks["float32"]
+        record = {cell: found.record(peaks["float32"]) for cell, found in self.results.items()}
         return {
             "format": FORMAT,
             "device": device_name(),
@@ -111,24 +113,41 @@ class Bench:
             "started": began.isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - start,
             "multiply_adds_per_second": peaks,
-            "grid": [self.results[cell].record(peak) for cell in plan.grid],
+            "grid": [record[cell] for cell in plan.grid],
             "scaling": {
-                field: [
-                    self.results[replace(CENTRE, **{field: value})].record(peak) for value in values
-                ]
+                field: [record[replace(CENTRE, **{field: value})] for value in values]
                 for field, values in plan.series.items()
             },
             "peers": compared,
         }
 
-    def measure(self, cell: Cell, place: str) -> None:
-        """One cell, and a line about it."""
-        result, ours = measure(cell, self.plan.rounds, self.plan.seconds)
-        self.results[cell] = result
-        if ours is not None and cell in self.wanted:
+    def begin(self, cell: Cell, name: str) -> None:
+        """Compile and warm up. What is too large to be kept beside others is measured at once."""
+        ours = prepare(cell)
+        if isinstance(ours, str):
+            self.results[cell] = result(cell, ours)
+            self.tell(f"{name}: skipped, {ours}")
+            return
+        self.tell(f"{name}: compiled in {ours.compile_seconds:.1f} s")
+        if ours.peak_bytes <= LARGE:
             self.programs[cell] = ours
-        said = f"skipped, {result.skipped}" if result.skipped else f"{result.rate:,.0f} steps/s"
-        self.tell(f"{place}: {cell}: {said}")
+        else:
+            rates = [self.rate(ours) for _ in range(self.plan.rounds)]
+            self.results[cell] = result(cell, ours, rates)
+
+    def take_turns(self) -> None:
+        """Measure the programs kept, round by round, so that a busy minute is bad for all alike."""
+        rates: dict[Cell, list[float]] = {cell: [] for cell in self.programs}
+        for place in range(1, self.plan.rounds + 1):
+            self.tell(f"{len(rates)} programs in turn, round {place} of {self.plan.rounds}")
+            for cell, ours in self.programs.items():
+                rates[cell].append(self.rate(ours))
+        for cell, ours in self.programs.items():
+            self.results[cell] = result(cell, ours, rates[cell])
+
+    def rate(self, ours: Ours) -> float:
+        """Environment steps per second in one round."""
+        return ours.measure_for(self.plan.seconds, FEWEST_STEPS)
 
     def compare(self, peer: Peer, cells: tuple[Cell, ...]) -> list[dict[str, Any]]:
         """One peer beside some of ours; or a line that says what is missing."""
@@ -139,6 +158,7 @@ class Bench:
         cells = tuple(cell for cell in cells if cell in self.programs)
         if not cells:
             return []
+        self.tell(f"beside {peer.name}, {self.plan.rounds} rounds")
         turns = versus.take_turns(
             [self.programs[cell] for cell in cells],
             peer,
@@ -146,11 +166,8 @@ class Bench:
             self.plan.seconds,
             max(1, round(peer.steps * self.plan.peer_steps)),
         )
-        for cell, turn in zip(cells, turns, strict=True):
-            self.tell(f"{cell}: {turn.text()} times the {peer.name}")
         return [
-            {"peer": peer.name, "ours": self.results[cell].record(1.0) | {"name": str(cell)}}
-            | {"turns": turn.record(), "ratio": turn.text()}
+            {"peer": peer.name, "ours": asdict(cell), **turn.record()}
             for cell, turn in zip(cells, turns, strict=True)
         ]
 

@@ -38,10 +38,10 @@ class Turns:
     def record(self) -> dict[str, Any]:
         """For a JSON file."""
         return {
-            "ours": self.ours.tolist(),
+            "rates": self.ours.tolist(),
             "theirs": self.theirs.tolist(),
             "ratios": self.ratios.tolist(),
-            "median_ratio": float(np.median(self.ratios)),
+            "ratio": self.text(),
         }
 
 
