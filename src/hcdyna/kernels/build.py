@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import jax
@@ -18,6 +19,10 @@ FOLDER = Path(__file__).parent
 SOURCES = ("common.cuh", "network.cuh", "climb.cu", "plan.cu")
 FLAGS = ("-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-diag-suppress", "940,2473")
 """The last are warnings of XLA's own headers."""
+
+LOCK = threading.Lock()
+REGISTERED: set[str] = set()
+"""Programs may be compiled in several threads at once."""
 
 
 class CannotBuild(Exception):
@@ -52,8 +57,11 @@ def target(kernel: str, **sizes: int) -> str:
     major, minor = jax.local_devices()[0].compute_capability.split(".")
     library = compiled(kernel, f"sm_{major}{minor}", sizes)
     name = f"hcdyna_{kernel}_{library.stem}"
-    function = getattr(ctypes.cdll.LoadLibrary(str(library)), f"hcdyna_{kernel}")
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="CUDA")
+    with LOCK:
+        if name not in REGISTERED:
+            function = getattr(ctypes.cdll.LoadLibrary(str(library)), f"hcdyna_{kernel}")
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="CUDA")
+            REGISTERED.add(name)
     return name
 
 
@@ -68,7 +76,7 @@ def compiled(kernel: str, architecture: str, sizes: dict[str, int]) -> Path:
     if library.is_file():
         return library
     library.parent.mkdir(parents=True, exist_ok=True)
-    temporary = library.with_suffix(f".{os.getpid()}")
+    temporary = library.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
     command = [compiler(), *words, str(FOLDER / f"{kernel}.cu"), "-o", str(temporary)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
