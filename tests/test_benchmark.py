@@ -24,7 +24,8 @@ def tiny(monkeypatch):
     monkeypatch.setattr(counts, "SIDE", {"cpu": 64})
     monkeypatch.setattr(cells, "WARMUP", 50)
     peers = {ABSENT: (SMALL,), PRESENT: (SMALL,)}
-    plan = suite.Plan((SMALL,), {"k": (4,), "agents": (1,)}, peers, rounds=3, seconds=0.001)
+    series = {"k": (4,), "agents": (1,)}
+    plan = suite.Plan((SMALL,), series, peers, rounds=3, seconds=0.001, peer_rounds=2)
     monkeypatch.setattr(suite, "QUICK", plan)
 
 
@@ -48,7 +49,7 @@ def test_a_run_leaves_a_record_and_a_figure_and_prints_tables(tiny, tmp_path, ca
     absent, present = record["peers"]
     assert absent == {"peer": "A peer of old", "missing": "pip install no-such-package"}
     assert "A peer of old: not installed" in printed
-    assert present["theirs"] == [20.0] * 3
+    assert present["theirs"] == [20.0] * 2
     assert present["ratios"] == pytest.approx([rate / 20 for rate in present["rates"]])
 
 

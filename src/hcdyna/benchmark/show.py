@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from rich.markup import escape
 from rich.table import Table
 
@@ -82,7 +82,7 @@ def peers_table(record: dict[str, Any]) -> Table:
     """Ours over theirs."""
     table = headed(
         "Beside peers on one CPU thread, in turn: median of the rounds [range]",
-        *("ours", "peer", "steps/s of ours", "theirs", "ours over theirs"),
+        *("ours", "peer", "steps/s", "theirs", "ours over theirs"),
         left=2,
     )
     for row in record["peers"]:
@@ -145,8 +145,9 @@ def draw_series(axes: Axes, field: str, rows: list[dict[str, Any]]) -> None:
     axes.set_xlabel(PANELS[field])
     axes.set_xticks(x, [f"{value:,}" for value in x])
     axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.grid(color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -42,6 +42,7 @@ class Plan:
     rounds: int
     seconds: float
     """Roughly how long a round of ours takes."""
+    peer_rounds: int = 5
     peer_steps: float = 1.0
     """Share of a peer's usual number of steps."""
 
@@ -70,13 +71,14 @@ QUICK = Plan(
     {
         "k": (10, 100, 300),
         "n": (1, 3, 10),
-        "agents": (1, 10, 30),
+        "agents": (1, 3, 10, 30),
         "environment": ENVIRONMENTS,
         "width": (16, 32, 64),
     },
     versus.GROUPS,
     rounds=5,
     seconds=0.3,
+    peer_rounds=3,
     peer_steps=0.4,
 )
 
@@ -158,11 +160,11 @@ class Bench:
         cells = tuple(cell for cell in cells if cell in self.programs)
         if not cells:
             return []
-        self.tell(f"beside {peer.name}, {self.plan.rounds} rounds")
+        self.tell(f"beside {peer.name}, {self.plan.peer_rounds} rounds")
         turns = versus.take_turns(
             [self.programs[cell] for cell in cells],
             peer,
-            self.plan.rounds,
+            self.plan.peer_rounds,
             self.plan.seconds,
             max(1, round(peer.steps * self.plan.peer_steps)),
         )

@@ -29,7 +29,7 @@ class Bench:
     """
 
     quick: bool = False
-    """Fewer cells and shorter rounds: some three minutes on two cores instead of half an hour."""
+    """Fewer cells and shorter rounds: minutes on two cores, most of them spent compiling."""
     peers: bool = True
     """Measure beside peers too."""
     out: Path = Path("bench")
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parse(Bench, arguments, "bench")
     from hcdyna.results.store import explained, write
 
-    # Half an hour is a long time to find out that the folder can't be written.
+    # Better to find out now that the folder can't be written than when all is measured.
     with explained(options.out):
         options.out.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=options.out).close()
