@@ -100,7 +100,9 @@ class CellStore:
                 seen = {n.removeprefix("seen:"): found[n] for n in found if n.startswith("seen:")}
                 return Result(found["steps"], found["returns"], found["diverged"], seen, record)
         except (OSError, ValueError, KeyError) as error:
-            raise RunError(f"{description}: can't be read ({error}); delete it to run it again")
+            raise RunError(
+                f"{description}: can't be read ({error}); delete it to run it again"
+            ) from None
 
     def merge(self, other: Path) -> int:
         """Copy the cells of another store that are missing here; how many that were."""

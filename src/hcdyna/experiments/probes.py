@@ -1,4 +1,4 @@
-"""What experiments look at on the way, and what they do to agents. All for one agent, then vmapped."""
+"""What experiments look at on the way, and what they do to agents; written for one agent."""
 
 from __future__ import annotations
 

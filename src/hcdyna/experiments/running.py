@@ -75,7 +75,8 @@ def compile_group(group: list[Cell]) -> None:
     life = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=crew.sharding), crew.shapes
     )
-    programs, seeds = crew.programs, crew.seed_of_agent
+    programs: Any = crew.programs
+    seeds = crew.seed_of_agent
     programs.init.lower(seeds, crew.numbers).compile()
     for program in (programs.warm_up, programs.learn):
         program.lower(life, crew.numbers, 1).compile()

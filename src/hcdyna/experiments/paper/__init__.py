@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 
 FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "lr", "ablations")
 
 
-def figure(name: str) -> object:
+def figure(name: str) -> ModuleType:
     """The module of a figure: `TITLE`, `cells(scale)` and `draw(results, scale)`."""
     return importlib.import_module(f"hcdyna.experiments.paper.{name}")

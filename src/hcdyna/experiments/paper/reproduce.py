@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +12,11 @@ from rich.table import Table
 
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import FIGURES, figure
-from hcdyna.experiments.paper.scale import SCALES
+from hcdyna.experiments.paper.scale import SCALES, Scale
 from hcdyna.experiments.running import Say, run_missing
+
+NO_METADATA = {"Software": None}
+"""Pictures do not say which program drew them, so that the same data give the same file."""
 
 
 class Reproduction:
@@ -24,8 +28,7 @@ class Reproduction:
 
     def cells(self, name: str) -> dict[str, Cell]:
         """The cells of a figure by their names."""
-        module: Any = figure(name)
-        return module.cells(self.scale)
+        return figure(name).cells(self.scale)
 
     def run(self, figures: Sequence[str], seconds: float | None = None) -> int:
         """Train what is missing; how many cells are still missing then."""
@@ -41,19 +44,79 @@ class Reproduction:
             if self.store.has(cell)
         }
 
+    def write(self, figures: Sequence[str]) -> Table:
+        """Pictures, claims.json, verdicts.md and the page, from what is in the store.
+
+        Figures that were not asked for keep what was written of them before.
+        """
+        from hcdyna.experiments.paper.page import page
+        from hcdyna.experiments.paper.verdicts import judged, markdown
+
+        path = self.folder / "claims.json"
+        claims: dict[str, list[dict[str, Any]]] = {name: [] for name in FIGURES}
+        if path.is_file():
+            for claim in json.loads(path.read_text(encoding="utf-8")):
+                claims[claim["figure"]].append(claim)
+        pictures_folder = self.folder / "figures"
+        pictures_folder.mkdir(parents=True, exist_ok=True)
+        for name in figures:
+            results = self.results(name)
+            claims[name] = judged(name, self.cells(name), results, self.scale)
+            for stem, picture in figure(name).draw(results, self.scale).items():
+                picture.savefig(pictures_folder / f"{stem}.png", dpi=110, metadata=NO_METADATA)
+            self.say(f"{name}: {len(claims[name])} claims judged")
+        every = [claim for name in FIGURES for claim in claims[name]]
+        path.write_text(json.dumps(every, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (self.folder / "verdicts.md").write_text(markdown(every, self.scale), encoding="utf-8")
+        titles = {name: figure(name).TITLE for name in FIGURES}
+        text = page(
+            self.scale,
+            titles,
+            claims,
+            {name: pictures_of(name, pictures_folder) for name in FIGURES},
+            {name: self.cells(name) for name in FIGURES},
+            {name: len(self.missing(name)) for name in FIGURES},
+        )
+        (self.folder / "index.html").write_text(text, encoding="utf-8")
+        return verdict_table(every, self.scale)
+
+    def missing(self, name: str) -> list[str]:
+        """The cells of a figure that were not run."""
+        return [label for label, cell in self.cells(name).items() if not self.store.has(cell)]
+
     def listing(self) -> Table:
         """The figures, and what each cost or is missing."""
         table = Table(title=f"Figures of the paper at the scale {self.scale.name!r}")
         for heading in ("figure", "what it shows", "cells", "missing", "cost"):
-            table.add_column(heading, justify="right" if heading in ("cells", "missing") else None)
+            table.add_column(
+                heading, justify="right" if heading in ("cells", "missing") else "left"
+            )
         for name in FIGURES:
-            module: Any = figure(name)
             cells = self.cells(name)
             there = [self.store.load(c).record for c in cells.values() if self.store.has(c)]
             table.add_row(
-                name, module.TITLE, str(len(cells)), str(len(cells) - len(there)), cost(there)
+                name, figure(name).TITLE, str(len(cells)), str(len(cells) - len(there)), cost(there)
             )
         return table
+
+
+def pictures_of(name: str, folder: Path) -> list[str]:
+    """The files of a figure, such as fig4-1e-3.png."""
+    return sorted(path.name for path in folder.glob("*.png") if path.stem.split("-")[0] == name)
+
+
+def verdict_table(claims: list[dict[str, Any]], scale: Scale) -> Table:
+    """One line for each claim."""
+    from hcdyna.experiments.paper.verdicts import in_words
+
+    note = "" if scale.name == "full" else f" (quick scale: {scale.seeds} seeds, few steps)"
+    table = Table(title=f"What the paper says, and what the runs say{note}")
+    for heading in ("figure", "claim", *(f"at {rate}" for rate in scale.rates)):
+        table.add_column(heading)
+    for claim in claims:
+        words = [in_words(claim, rate).replace("**", "") for rate in scale.rates]
+        table.add_row(claim["figure"], claim["id"].replace("-", " "), *words)
+    return table
 
 
 def cost(records: list[dict[str, Any]]) -> str:

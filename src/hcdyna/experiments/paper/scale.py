@@ -1,4 +1,4 @@
-"""How much to run, and the settings that figures share. The defaults of `Settings` are the paper's."""
+"""How much to run, and the settings that figures share; defaults of `Settings` are the paper's."""
 
 from __future__ import annotations
 

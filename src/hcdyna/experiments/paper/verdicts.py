@@ -1,0 +1,103 @@
+"""All claims of the paper with their answers, as data, as a table, and in Markdown."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
+from hcdyna.experiments.paper.scale import Scale
+
+CLAIMS = Path(__file__).parent / "claims.yaml"
+NO_RATE = "–"
+"""Where a claim has nothing to do with DQN's learning rate."""
+
+
+def judged(name: str, cells: dict, results: dict, scale: Scale) -> list[dict[str, Any]]:
+    """The claims of one figure as plain data."""
+    claims, ranges = read_claims(CLAIMS)
+    mine = [claim for claim in claims if claim.figure == name]
+    scores = Scores(cells, results, ranges)
+    answers = answer(mine, scores)
+    beside = answer([claim for claim in mine if claim.metric == "area"], scores, "last")
+    return [described(claim, answers[claim.id], beside.get(claim.id, []), scale) for claim in mine]
+
+
+def described(
+    claim: Claim, answers: list[Answer], beside: list[Answer], scale: Scale
+) -> dict[str, Any]:
+    """A claim, its verdict at each learning rate, and the comparisons behind it."""
+    plain = dataclasses.asdict(claim)
+    by_rate = {
+        rate: {
+            "verdict": str(combined(found, claim.combine)),
+            "held": sum(x.verdict.startswith("reproduced") for x in found),
+            "of": len(found),
+        }
+        for rate, found in grouped(answers).items()
+    }
+    at_the_end = {
+        rate: str(combined(found, claim.combine)) for rate, found in grouped(beside).items()
+    }
+    return plain | {
+        "scale": scale.name,
+        "verdicts": by_rate,
+        "verdicts_last_20_percent": at_the_end if claim.metric == "area" else {},
+        "comparisons": [comparison(x) for x in answers],
+    }
+
+
+def grouped(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
+    """By learning rate, the printed one first."""
+    found: dict[str, list[Answer]] = {}
+    for each in answers:
+        found.setdefault(each.case.get("rate", NO_RATE), []).append(each)
+    return found
+
+
+def comparison(found: Answer) -> dict[str, Any]:
+    """The numbers behind one verdict, with six digits."""
+    numbers = dataclasses.asdict(found.comparison)
+    return {
+        "case": found.case,
+        "a": found.a,
+        "b": found.b,
+        "metric": found.metric,
+        "means": [digits(x) for x in found.means],
+        "verdict": str(found.verdict),
+    } | {name: digits(value) for name, value in numbers.items()}
+
+
+def digits(value: Any) -> Any:
+    """Six digits are enough, and JSON has no infinity."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return [digits(x) for x in value] if isinstance(value, list | tuple) else value
+
+
+def markdown(claims: list[dict[str, Any]], scale: Scale) -> str:
+    """A table of one line for each claim."""
+    rates = [rate for rate in ("1e-4", "1e-3") if rate in scale.rates]
+    heads = " | ".join(f"at {rate}" for rate in rates)
+    lines = [
+        f"| | what the paper says | {heads} |",
+        f"| --- | --- |{' --- |' * len(rates)}",
+    ]
+    for claim in claims:
+        words = [in_words(claim, rate) for rate in rates]
+        lines.append(f"| {claim['figure']} | {claim['quote']} | {' | '.join(words)} |")
+    note = "" if scale.name == "full" else f"\nQuick scale: {scale.seeds} seeds, few steps.\n"
+    return "\n".join(lines) + "\n" + note
+
+
+def in_words(claim: dict[str, Any], rate: str) -> str:
+    """The verdict, and in how many comparisons the claim held."""
+    found = claim["verdicts"].get(rate) or claim["verdicts"].get(NO_RATE)
+    if not found:
+        return "nothing to compare" if claim["comparisons"] else "not run"
+    word = found["verdict"]
+    emphasis = f"**{word}**" if word == "contradicted" else word
+    return emphasis if found["of"] == 1 else f"{emphasis} ({found['held']} of {found['of']})"
