@@ -80,13 +80,9 @@ class CellStore:
         self.folder.mkdir(parents=True, exist_ok=True)
         arrays, description = self._paths(cell.key)
         temporary = arrays.with_suffix(f".{os.getpid()}.npz")
-        np.savez_compressed(
-            temporary,
-            steps=result.steps,
-            returns=result.returns.astype(np.float32),
-            diverged=result.diverged,
-            **{f"seen:{name}": x for name, x in result.seen.items()},
-        )
+        found: dict[str, Any] = {f"seen:{name}": x for name, x in result.seen.items()}
+        found |= {"steps": result.steps, "returns": result.returns.astype(np.float32)}
+        np.savez_compressed(temporary, diverged=result.diverged, **found)
         os.replace(temporary, arrays)
         temporary = description.with_suffix(f".{os.getpid()}")
         temporary.write_text(json.dumps(cell.plain() | result.record, indent=1) + "\n")

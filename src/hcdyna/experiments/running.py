@@ -48,13 +48,14 @@ def run_missing(
             if start - begin > seconds:
                 break
             compiling[number - 1].result()
-            results = live(group, say=lambda line, n=number: say(f"[{n}/{len(groups)}] {line}"))
+            place = f"[{number}/{len(groups)}] {title(group)}"
+            results = live(group, lambda line, place=place: say(f"{place}: {line}"))  # type: ignore[misc]
             took = time.perf_counter() - start
             for cell, result in zip(group, results, strict=True):
                 share = {"seconds": round(took / len(group), 2), "cells_in_program": len(group)}
                 store.save(cell, replace(result, record=result.record | share))
             left -= len(group)
-            say(f"[{number}/{len(groups)}] {title(group)}: {took:.1f} s")
+            say(f"{place}: {took:.1f} s")
     return left
 
 
@@ -139,7 +140,7 @@ def live(cells: list[Cell], say: Say = print) -> list[Result]:
     def tell(progress: Progress) -> None:
         if progress.steps[-1] % max(1, first.settings.training.steps // 5) == 0:
             mean = progress.returns[-1].mean()
-            say(f"{title(cells)}: {progress.steps[-1]:,} steps, mean return {mean:.1f}")
+            say(f"{progress.steps[-1]:,} steps, mean return {mean:.1f}")
 
     life = crew.programs.init(crew.seed_of_agent, crew.numbers)
     life = crew.advance(life, 0, progress, tell, look)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hcdyna import HillClimbing, presets
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import PICKED, Scale, changed, settings
+
+if TYPE_CHECKING:
+    pass
 
 TITLE = "What in HC-Dyna carries the gain? One choice changed at a time, n = 10"
 DOMAINS = ("GridWorld", "MountainCar")
@@ -44,3 +47,44 @@ def cells(scale: Scale) -> dict[str, Cell]:
         )
         found[f"{domain}/authors' preset"] = Cell(run, scale.seeds)
     return found
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """One panel for each domain, with a bar for each variant."""
+    if not results:
+        return {}
+    figure, (panels,) = drawing.new_figure(1, len(DOMAINS), (12, 6.6), sharey=True)
+    scores = Scores(cells(scale), results, read_claims(CLAIMS)[1])
+    for axes, domain in zip(panels, DOMAINS, strict=True):
+        draw_bars(axes, scores, domain)
+    panels[0].set_yticks(range(len(ORDER)), ORDER)
+    panels[0].invert_yaxis()
+    return {"ablations": drawing.marked(figure, scale)}
+
+
+def draw_bars(axes: Axes, scores: Scores, domain: str) -> None:
+    """Mean area of the score for each variant, with its 95% interval; the paper's as a line."""
+    for place, variant in enumerate(ORDER):
+        found = scores.of(f"{domain}/{variant}", "area")
+        if found is None:
+            axes.text(0.01, place, "not run", va="center", color=drawing.GREY, size="small")
+            continue
+        mean, low, high = (float(x) for x in mean_interval(found[0]))
+        axes.barh(place, mean, height=0.7, color=drawing.COLOURS.get(variant, BAR), alpha=0.75)
+        if len(found[0]) > 1:
+            axes.plot([low, high], [place, place], color="black", linewidth=1.3)
+        note = f"{mean:.2f}" + (f" ({found[1]} diverged)" if found[1] else "")
+        axes.text(
+            max(high, mean) + 0.012 if len(found[0]) > 1 else mean,
+            place,
+            note,
+            va="center",
+            size="small",
+        )
+        if variant == BASELINE:
+            axes.axvline(mean, color=drawing.COLOURS["HC-Dyna"], linewidth=1.2, linestyle="--")
+    axes.set_title(domain, weight="bold")
+    axes.set_xlabel("mean score after warm-up (0: worst, 1: best) with 95% interval")
+    drawing.tidy(axes)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hcdyna.environments import grid_world
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale, settings
+from hcdyna.experiments.probes import STARTS
+
+if TYPE_CHECKING:
+    pass
 
 TITLE = "A motivating example: climbs on the value surface, and recovery from a wrong one"
 UPDATES = (0, 14_000, 20_000)
@@ -34,3 +43,81 @@ def cells(scale: Scale) -> dict[str, Cell]:
                 run, scale.seeds, change="negate_output", change_step=flip
             )
     return found
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """One picture: the world, then a row of surfaces and recoveries for each learning rate."""
+    if not results:
+        return {}
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    rows = len(scale.rates)
+    figure = Figure(figsize=(15, 3.6 * rows + 0.6), layout="constrained")
+    grid = figure.add_gridspec(rows, 5, width_ratios=(1, 1, 1, 1, 1.35))
+    draw_world(figure.add_subplot(grid[:, 0]))
+    every = []
+    for row, rate in enumerate(scale.rates):
+        panels = [figure.add_subplot(grid[row, column]) for column in range(1, 5)]
+        draw_surfaces(panels[:3], results.get(f"surface/{rate}"), rate, scale)
+        every += draw_recovery(panels[3], results, rate, scale)
+    drawing.legend(figure, every, "(e): ")
+    return {"fig1": drawing.marked(figure, scale)}
+
+
+def draw_world(axes: Axes) -> None:
+    """The square with its wall, start and goal."""
+    drawing.outlined_grid_world(axes, "#3a3a3a", filled=True)
+    goal, start = grid_world.GOAL, grid_world.START
+    axes.fill_between([goal, 1], goal, 1, color="#ffd24a")
+    axes.fill_between([0, start], 0, start, color="#8ee08e")
+    axes.text(goal - 0.02, 0.975, "goal", ha="right", va="center")
+    axes.text(start + 0.02, 0.025, "start", va="center")
+    axes.text(0.55, 0.75, "wall", ha="center", va="center", rotation=90)
+    axes.text(0.55, 0.45, "hole", ha="center", va="center", size="small")
+    axes.set_title("(a) GridWorld", size="medium")
+
+
+def draw_surfaces(panels: list[Axes], result: Result | None, rate: str, scale: Scale) -> None:
+    """The values of seed 0 at every look, with the ascents; below, how many of them arrive."""
+    for axes, letter, step in zip(panels, "bcd", surface_steps(scale), strict=True):
+        updates = (step - scale.warmup) / 1_000
+        title = f"({letter}) after {updates:g}k updates" if updates else f"({letter}) before"
+        if result is not None:
+            reached = len(STARTS) * float(np.mean(result.seen[f"reached_{step}"]))
+            title += f"\n{reached:.1f} of {len(STARTS)} reach the goal"
+            draw_surface(axes, result, step)
+        drawing.outlined_grid_world(axes, "white")
+        axes.set_title(title, size="medium")
+    panels[0].set_ylabel(f"learning rate {rate}", weight="bold")
+
+
+def draw_surface(axes: Axes, result: Result, step: int) -> None:
+    """The values of seed 0, and its ascents as lines that begin with a dot."""
+    from matplotlib.ticker import MaxNLocator
+
+    heights = result.seen[f"surface_{step}"][0].astype(float)
+    axis = np.linspace(0, 1, len(heights))
+    picture = axes.pcolormesh(axis, axis, heights, shading="gouraud", rasterized=True)
+    bar = axes.figure.colorbar(picture, ax=axes, shrink=0.8, pad=0.02)
+    bar.locator = MaxNLocator(4)
+    bar.update_ticks()
+    for path in result.seen[f"paths_{step}"][0]:
+        axes.plot(*path.T, color="#ff4d3d", linewidth=1.6, clip_on=False)
+        axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", clip_on=False)
+
+
+def draw_recovery(
+    axes: Axes, results: dict[str, Result], rate: str, scale: Scale
+) -> list[drawing.Line]:
+    """Curves with the step at which all values change their sign."""
+    lines = [
+        drawing.Line(results[label], algorithm, drawing.COLOURS[algorithm])
+        for algorithm in ALGORITHMS
+        if (label := f"recovery/{algorithm}/{rate}") in results
+    ]
+    drawing.curves(axes, lines, scale)
+    axes.axvline(scale.step(FLIP) / 1_000, color=drawing.GREY, linewidth=1, linestyle="--")
+    axes.set(xlabel=drawing.STEPS, ylabel=drawing.REWARDS)
+    axes.set_title("(e) values negated at the dashed line", size="medium")
+    return lines

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hcdyna import HillClimbing
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale, settings
+
+if TYPE_CHECKING:
+    pass
 
 TITLE = "The natural gradient keeps variables of different scales in their range"
 STEP = 8_000
@@ -26,3 +31,48 @@ def cells(scale: Scale) -> dict[str, Cell]:
             )
             found[f"{kind}/{rate}"] = Cell(run, scale.seeds, "queue_at_edges", (step(scale),))
     return found
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """One picture with a panel for each learning rate."""
+    if not results:
+        return {}
+    count = len(scale.rates)
+    figure, panels = drawing.new_figure(1, count, (5.4 * count, 4.6), sharey=True)
+    for axes, rate in zip(panels[0], scale.rates, strict=True):
+        for kind in KINDS:
+            if (label := f"{kind}/{rate}") in results:
+                draw_queue(axes, results[label], kind, scale)
+        draw_box(axes)
+        axes.set_title(f"learning rate {rate}, after {step(scale):,} steps", size="medium")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False, markerscale=2)
+    panels[0][0].set_ylabel("velocity")
+    return {"fig2": drawing.marked(figure, scale, step(scale))}
+
+
+def draw_queue(axes: Axes, result: Result, kind: str, scale: Scale) -> None:
+    """The queue of seed 0; what share is at the limits of velocity is the mean over seeds."""
+    states = result.seen[f"queue_{step(scale)}"][0].astype(float)
+    limit = float(np.mean(result.seen[f"at_limit_{step(scale)}"]))
+    axes.plot(
+        *states.T,
+        {"natural": "+", "regular": "o"}[kind],
+        color={"natural": "black", "regular": "#5b8c2a"}[kind],
+        markersize=4,
+        markeredgewidth=0.7,
+        markerfacecolor="none",
+        alpha=0.7,
+        zorder={"natural": 3, "regular": 2}[kind],
+        label=f"{kind} gradient: {limit:.0%} at a limit of velocity",
+    )
+
+
+def draw_box(axes: Axes) -> None:
+    """The box of possible states, with the goal shaded."""
+    (left, bottom), (right, top) = mountain_car.LOW, mountain_car.HIGH
+    corners = ([left, right, right, left], [bottom, bottom, top, top])
+    axes.fill(*corners, facecolor="none", edgecolor=drawing.GREY, linewidth=1)
+    axes.axvspan(mountain_car.GOAL_POSITION, right, color="#ffd24a", alpha=0.35, zorder=0)
+    axes.text(0.55, 0, "goal", rotation=90, ha="center", va="center", color=drawing.GREY)
+    axes.set(xlabel="position", xlim=(left - 0.06, right + 0.06))
+    drawing.tidy(axes)

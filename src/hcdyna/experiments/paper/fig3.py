@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hcdyna import TabularHillClimbing
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale, settings, tabular_settings
+
+if TYPE_CHECKING:
+    pass
 
 TITLE = "The effect of the mixing rate ρ"
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -22,3 +27,38 @@ def cells(scale: Scale) -> dict[str, Cell]:
             run = tabular_settings(scale, TabularHillClimbing(), rate, rho)
             found[f"TabularGridWorld/{rho}/{rate}"] = Cell(run, scale.seeds)
     return found
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """One picture for each learning rate on GridWorld; TabularGridWorld takes its best ones."""
+    found = {}
+    for rate in scale.rates:
+        world = lines(results, lambda rho, rate=rate: f"GridWorld/{rho}/{rate}")  # type: ignore[misc]
+        table = lines(results, lambda rho: drawing.best(results, f"TabularGridWorld/{rho}/"))
+        if world or table:
+            found[f"fig3-{rate}"] = picture(world, table, rate, scale)
+    return found
+
+
+def lines(results: dict[str, Result], label: Callable[[float], str | None]) -> list[drawing.Line]:
+    """A line for each ρ whose label has a result."""
+    return [
+        drawing.Line(results[name], f"ρ = {rho:g}", colour)
+        for rho, colour in zip(RHOS, COLOURS, strict=True)
+        if (name := label(rho)) is not None and name in results
+    ]
+
+
+def picture(
+    world: list[drawing.Line], table: list[drawing.Line], rate: str, scale: Scale
+) -> Figure:
+    """Both panels, with one legend."""
+    figure, ((left, right),) = drawing.new_figure(1, 2, (10, 4.2))
+    drawing.curves(left, world, scale)
+    drawing.curves(right, table, scale, drawing.NEIGHBOURS)
+    left.set(xlabel=drawing.STEPS, ylabel=drawing.REWARDS)
+    right.set(xlabel=drawing.STEPS, ylabel=drawing.AVERAGED)
+    left.set_title(f"GridWorld, learning rate {rate}", size="medium")
+    right.set_title("TabularGridWorld, best learning rate for each ρ", size="medium")
+    drawing.legend(figure, world + table)
+    return drawing.marked(figure, scale)

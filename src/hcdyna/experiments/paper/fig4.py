@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from hcdyna.experiments.cells import Cell
+from typing import TYPE_CHECKING
+
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import ALGORITHMS, Scale, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "Evaluation curves on four domains; learned models dotted"
 DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")
@@ -20,3 +26,42 @@ def cells(scale: Scale) -> dict[str, Cell]:
         for n in PLANNING_STEPS
         for rate in scale.rates
     }
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """One picture for each learning rate: a row for each domain, a column for each n."""
+    found = {}
+    for rate in scale.rates:
+        there = drawing.of_rate(results, rate)
+        if there:
+            found[f"fig4-{rate}"] = picture(there, rate, scale)
+    return found
+
+
+def picture(results: dict[str, Result], rate: str, scale: Scale) -> Figure:
+    """All twelve panels, with one legend."""
+    figure, panels = drawing.new_figure(4, 3, (10, 10.4), sharex=True, sharey="row")
+    every = []
+    for row, domain in zip(panels, DOMAINS, strict=True):
+        for axes, n in zip(row, PLANNING_STEPS, strict=True):
+            lines = [
+                line(results[label], algorithm)
+                for algorithm in ALGORITHMS
+                if (label := f"{domain}/{n}/{algorithm}") in results
+            ]
+            drawing.curves(axes, lines, scale)
+            every += lines
+        row[0].set_ylabel(f"$\\bf{{{domain}}}$\n{drawing.REWARDS}")
+    for axes, n in zip(panels[0], PLANNING_STEPS, strict=True):
+        axes.set_title(f"{n} planning step{'s' if n > 1 else ''}")
+    for axes in panels[-1]:
+        axes.set_xlabel(drawing.STEPS)
+    drawing.legend(figure, every, f"learning rate {rate}; ")
+    return drawing.marked(figure, scale)
+
+
+def line(result: Result, algorithm: str) -> drawing.Line:
+    """In the paper's colours; dotted where the model is learned."""
+    name, _, learned = algorithm.partition(", ")
+    label = f"{name}, learned model" if learned else name
+    return drawing.Line(result, label, drawing.COLOURS[name], ":" if learned else "-")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale, settings
+
+if TYPE_CHECKING:
+    pass
 
 TITLE = "Replay and queue states on GridWorld, 2000 of each"
 STEPS = (10_000, 20_000)
@@ -20,7 +25,70 @@ def cells(scale: Scale) -> dict[str, Cell]:
     for rate in scale.rates:
         for algorithm in ("DQN", "HC-Dyna"):
             run = settings(scale, "GridWorld", algorithm, rate, steps=looks(scale)[-1])
-            found[f"{algorithm}/{rate}"] = Cell(
-                run, scale.seeds, "replay_and_queue", looks(scale)
-            )
+            found[f"{algorithm}/{rate}"] = Cell(run, scale.seeds, "replay_and_queue", looks(scale))
     return found
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """One picture for each learning rate, with a row for each look."""
+    found = {}
+    for rate in scale.rates:
+        there = drawing.of_rate(results, rate)
+        if there:
+            found[f"fig5-{rate}"] = picture(there, rate, scale)
+    return found
+
+
+def picture(results: dict[str, Result], rate: str, scale: Scale) -> Figure:
+    """States of DQN, states of HC-Dyna, and shares in regions of all sizes."""
+    rows = len(looks(scale))
+    figure, panels = drawing.new_figure(rows, 3, (12.5, 4.4 * rows + 0.5), width_ratios=(1, 1, 1.1))
+    for row, step in zip(panels, looks(scale), strict=True):
+        for axes, algorithm in zip(row, ("DQN", "HC-Dyna"), strict=False):
+            draw_states(axes, results.get(algorithm), algorithm, step)
+        draw_shares(row[2], results, step)
+    figure.suptitle(
+        f"learning rate {rate}: replay (red ·) and queue (black +) of seed 0. The paper does not "
+        f"define its high-value region;\nhere it is the square from ({CORNER}, {CORNER}) to "
+        "(1, 1), in green, and shares in it are means over seeds",
+        size=11,
+    )
+    return drawing.marked(figure, scale)
+
+
+def draw_states(axes: Axes, result: Result | None, algorithm: str, step: int) -> None:
+    """Replay and queue of seed 0, with their mean shares in the region as title."""
+    drawing.outlined_grid_world(axes, drawing.GREY, filled=True)
+    axes.fill_between([CORNER, 1], CORNER, 1, color="#2c8c5a", alpha=0.22, linewidth=0, zorder=1)
+    axes.set_ylabel("y") if algorithm == "DQN" else None
+    axes.set_xlabel("x")
+    title = f"{algorithm}, after {step:,} steps"
+    for kind, (marker, colour, size) in KINDS.items():
+        if result is None or f"{kind}_{step}" not in result.seen:
+            continue
+        states = result.seen[f"{kind}_{step}"][0].astype(float)
+        axes.plot(*states.T, marker, color=colour, markersize=size, markeredgewidth=0.6, zorder=3)
+        share = result.seen[f"{kind}_share_{step}"][:, REGIONS.index(CORNER)].mean()
+        title += f"{',' if kind == 'queue' else chr(10)} {kind} {share:.1%}"
+    axes.set_title(title, size="medium")
+
+
+def draw_shares(axes: Axes, results: dict[str, Result], step: int) -> None:
+    """How much of replay and queue is in the region, for every size of it."""
+    for algorithm, kind, colour, style in SHARES:
+        result = results.get(algorithm)
+        if result is None or f"{kind}_share_{step}" not in result.seen:
+            continue
+        mean, low, high = mean_interval(100 * result.seen[f"{kind}_share_{step}"])
+        axes.plot(REGIONS, mean, style, color=colour, label=f"{kind} of {algorithm}")
+        if len(result.returns) > 1:
+            axes.fill_between(REGIONS, low, high, color=colour, alpha=0.16, linewidth=0)
+    for share, kind in ((27.8, "queue"), (0.2, "replay")):
+        axes.axhline(share, color=drawing.GREY, linewidth=0.8, linestyle=":")
+        axes.text(0.6, share + 1, f"paper, {kind}: {share}%", color=drawing.GREY, size="small")
+    axes.axvline(CORNER, color="#2c8c5a", alpha=0.35, linewidth=3, zorder=0)
+    axes.set(xlabel="c, where the region is [c, 1]²", ylabel="share in the region (%)")
+    axes.set_ylim(0, 100)
+    drawing.tidy(axes)
+    if axes.lines:
+        axes.legend(frameon=False)

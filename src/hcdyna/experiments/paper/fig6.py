@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hcdyna import Settings, Training
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale
+
+if TYPE_CHECKING:
+    pass
 
 TITLE = "HC-Dyna for continuous control with DDPG, n = 5"
 ALGORITHMS = {
@@ -28,3 +33,19 @@ def cells(scale: Scale) -> dict[str, Cell]:
         )
         for name, strategy in ALGORITHMS.items()
     }
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """One panel with three curves."""
+    lines = [
+        drawing.Line(results[name], name, drawing.COLOURS[name])
+        for name in ALGORITHMS
+        if name in results
+    ]
+    if not lines:
+        return {}
+    figure, ((axes,),) = drawing.new_figure(1, 1, (6.6, 4.4))
+    drawing.curves(axes, lines, scale)
+    axes.set(xlabel=drawing.STEPS, ylabel=drawing.REWARDS)
+    drawing.legend(figure, lines)
+    return {"fig6": drawing.marked(figure, scale)}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale
-from hcdyna.experiments.paper.tabular import study
+from hcdyna.experiments.paper.tabular import picture, study
+
+if TYPE_CHECKING:
+    pass
 
 TITLE = "TabularGridWorld: estimated against optimal values"
 STRATEGIES = ("HC-Dyna", "HC-Dyna-Vstar", "Gibbs", "Gibbs-Vstar")
@@ -13,3 +18,8 @@ COMPARED = ("HC-Dyna-Vstar", "Gibbs-Vstar")
 
 def cells(scale: Scale) -> dict[str, Cell]:
     return study(scale, STRATEGIES)
+
+
+def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
+    """Curves of all strategies, and the queues of two."""
+    return {"fig8": picture(results, STRATEGIES, COMPARED, scale)} if results else {}

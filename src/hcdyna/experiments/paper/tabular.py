@@ -29,3 +29,57 @@ def study(scale: Scale, strategies: tuple[str, ...]) -> dict[str, Cell]:
             look = ("tabular_queue", (scale.tabular_steps,)) if name in QUEUED else (None, ())
             found[f"{name}/{rate}"] = Cell(run, scale.seeds, *look)
     return found
+
+
+def picture(
+    results: dict[str, Result],
+    strategies: tuple[str, ...],
+    compared: tuple[str, ...],
+    scale: Scale,
+) -> Figure:
+    """Curves of the strategies at their best learning rates, and counts of queue states."""
+    best = {name: drawing.best(results, f"{name}/") for name in strategies}
+    figure, (panels,) = drawing.new_figure(1, 3, (13.5, 4.6), width_ratios=(1.5, 1, 1))
+    lines = [
+        drawing.Line(results[label], f"{name}, α = {label.split('/')[1]}", drawing.COLOURS[name])
+        for name, label in best.items()
+        if label is not None
+    ]
+    drawing.curves(panels[0], lines, scale, drawing.NEIGHBOURS)
+    panels[0].set(xlabel=drawing.STEPS, ylabel=drawing.AVERAGED)
+    panels[0].set_title("(a) TabularGridWorld, each at its best learning rate", size="medium")
+    draw_counts(
+        panels[1:], {name: results[label] for name in compared if (label := best[name])}, compared
+    )
+    drawing.legend(figure, lines)
+    return drawing.marked(figure, scale, scale.tabular_steps)
+
+
+def draw_counts(panels: Any, results: dict[str, Result], compared: tuple[str, ...]) -> None:
+    """How many of the states drawn from a queue are in each cell of the grid, mean over seeds.
+
+    Both panels have the same colours, on a scale of roots: counts of few and of many are seen.
+    """
+    from matplotlib.colors import PowerNorm
+
+    counts = {name: last_look(r, "counts").mean(axis=0) for name, r in results.items()}
+    highest = max((float(c.max()) for c in counts.values()), default=1.0)
+    shades = PowerNorm(0.5, 0, highest)
+    for axes, name in zip(panels, compared, strict=True):
+        title = f"(b) queue of {name}"
+        if name in counts:
+            # State i is in column i // SIDE and row i % SIDE; a picture's first axis is its rows.
+            grid = counts[name].reshape(SIDE, SIDE).T
+            image = axes.imshow(grid, cmap="magma_r", norm=shades, origin="lower")
+            title += f"\nspread over {last_look(results[name], 'spread').mean():.0f} states"
+        axes.set_title(title, size="medium")
+        axes.set(xlabel="column", xticks=(0, 10, 19), yticks=(0, 10, 19))
+    panels[0].set_ylabel("row")
+    if counts:
+        bar = panels[0].figure.colorbar(image, ax=list(panels), shrink=0.75, pad=0.02)
+        bar.set_label(f"mean count of {SAMPLES:,} states")
+
+
+def last_look(result: Result, name: str) -> np.ndarray:
+    """What the probe saw [seeds, …] at the end."""
+    return next(x for key, x in result.seen.items() if key.startswith(f"{name}_"))
