@@ -3,9 +3,10 @@
     python benchmarks/kernels.py
 
 Fails if a kernel is further from its reference than it may be: climbed states within 1e-4 and the
-same acceptances for at least 99% of agents over all steps, and for as many of them the parameters
-after n updates within 1e-4 of the size of their change in float32, or 1e-2 with products in TF32,
-which is the default of JAX itself. All inputs are drawn afresh. Beside it, for information, stands
+same acceptances for at least 99% of agents over all steps; the parameters of all agents after n
+updates within 1e-4 of the size of their change in float32, or 1e-2 with products in TF32, which is
+the default of JAX itself. In brackets stands what 99% of agents stay under one by one. All inputs
+are drawn afresh. Beside it, for information, stands
 what n updates of agents in training lose against float64, fused and plain: there the greedy action
 is often nearly a tie and gradients nearly cancel, so that any rounding counts for more.
 """
@@ -155,8 +156,11 @@ def input_in_training(settings: Settings, agents: int) -> tuple[DQNState, MiniBa
     return dyna.agent, jax.jit(jax.vmap(draw))(keys, dyna)
 
 
-def compare_plans(settings: Settings, before: tuple[DQNState, MiniBatches]) -> dict[str, float]:
-    """Error of the parameters' change that 99% of agents stay under, against plain float64."""
+def compare_plans(
+    settings: Settings, before: tuple[DQNState, MiniBatches]
+) -> dict[str, tuple[float, float]]:
+    """Error of the parameters' change against plain float64: of all agents together, and what 99%
+    of them stay under."""
     env = settings.environment.build()
     agent = settings.agent.build(env.spec)
 
@@ -178,11 +182,13 @@ def compare_plans(settings: Settings, before: tuple[DQNState, MiniBatches]) -> d
             before,
         )
         exact = flat(jax.jit(jax.vmap(plain))(*wide))
-    change = np.linalg.norm(exact - flat(before[0].params), axis=1)
+    change = exact - flat(before[0].params)
 
-    def error(precision: str, function: Any) -> float:
-        each = np.linalg.norm(flat(found[precision, function]) - exact, axis=1) / change
-        return float(np.sort(each)[int(0.99 * len(each)) - 1])
+    def error(precision: str, function: Any) -> tuple[float, float]:
+        off = flat(found[precision, function]) - exact
+        each = np.linalg.norm(off, axis=1) / np.linalg.norm(change, axis=1)
+        together = np.linalg.norm(off) / np.linalg.norm(change)
+        return float(together), float(np.sort(each)[int(0.99 * len(each)) - 1])
 
     return {
         "float32": error("highest", fused),
@@ -190,6 +196,10 @@ def compare_plans(settings: Settings, before: tuple[DQNState, MiniBatches]) -> d
         "plain float32": error("highest", plain),
         "plain TF32": error("default", plain),
     }
+
+
+def words(error: tuple[float, float]) -> str:
+    return f"{error[0]:.1e} ({error[1]:.1e})"
 
 
 def flat(tree: Any) -> np.ndarray:
@@ -236,19 +246,20 @@ def main(options: Options) -> None:
         states, same = compare_climbs(settings, options.agents)
         keys = jax.random.split(jax.random.key(3), options.agents)
         change = compare_plans(settings, jax.vmap(partial(random_input, settings))(keys))
-        bad = states > 1e-4 or same < 0.99 or change["float32"] > 1e-4 or change["TF32"] > 1e-2
+        far = change["float32"][0] > 1e-4 or change["TF32"][0] > 1e-2
+        bad = states > 1e-4 or same < 0.99 or far
         failed |= bad
         agent = settings.agent
         name = f"{type(settings.environment).__name__} {agent.hidden[0]} {agent.activation}"
         print(
             f"{name:<19} climb: states {states:.1e}, same acceptances {100 * same:.1f}%; planning: "
-            f"float32 {change['float32']:.1e}, TF32 {change['TF32']:.1e}"
+            f"float32 {words(change['float32'])}, TF32 {words(change['TF32'])}"
             f"{'  TOO FAR' if bad else ''}",
             flush=True,
         )
         if options.in_training:
             change = compare_plans(settings, input_in_training(settings, options.agents))
-            errors = ", ".join(f"{name} {error:.1e}" for name, error in change.items())
+            errors = ", ".join(f"{name} {words(error)}" for name, error in change.items())
             print(f"{'':<19} in training: {errors}", flush=True)
     if options.times:
         for domain, model, agents in [

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hcdyna import HillClimbing, presets
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.claims import Scores, read_claims
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import PICKED, Scale, changed, settings
+from hcdyna.statistics.summaries import mean_interval
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 TITLE = "What in HC-Dyna carries the gain? One choice changed at a time, n = 10"
 DOMAINS = ("GridWorld", "MountainCar")
@@ -28,6 +33,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "regular gradient": {"natural_gradient": False},
     "no terminal states": {"skip_terminal": True},
 }
+BASELINE = "as in the paper"
+ORDER = (*VARIANTS, "authors' preset", "OnPolicy-Dyna", "DQN")
+BAR = "#9fb3c8"
+CLAIMS = Path(__file__).with_name("claims.yaml")
+"""Says what the worst and the best score of a domain are."""
 
 
 def cells(scale: Scale) -> dict[str, Cell]:

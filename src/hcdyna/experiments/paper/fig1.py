@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hcdyna.environments import grid_world
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import Scale, settings
 from hcdyna.experiments.probes import STARTS
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 TITLE = "A motivating example: climbs on the value surface, and recovery from a wrong one"
 UPDATES = (0, 14_000, 20_000)
@@ -49,7 +51,6 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One picture: the world, then a row of surfaces and recoveries for each learning rate."""
     if not results:
         return {}
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     rows = len(scale.rates)

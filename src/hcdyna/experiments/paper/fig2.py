@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hcdyna import HillClimbing
-from hcdyna.experiments.cells import Cell
+from hcdyna.environments import mountain_car
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import Scale, settings
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 TITLE = "The natural gradient keeps variables of different scales in their range"
 STEP = 8_000

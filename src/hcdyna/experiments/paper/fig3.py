@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hcdyna import TabularHillClimbing
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import Scale, settings, tabular_settings
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure
 
 TITLE = "The effect of the mixing rate ρ"
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TABULAR_RATES = (1.0, 0.70711, 0.5, 0.25)
 """Half of the appendix's eight: each ρ takes the best of them."""
+COLOURS = (drawing.COLOURS["DQN"], "#56b4e9", drawing.COLOURS["HC-Dyna"], "#e69f00", "#8a5fbf")
+"""Replay alone is black as elsewhere, and the paper's choice, ρ = 0.5, red."""
 
 
 def cells(scale: Scale) -> dict[str, Cell]:

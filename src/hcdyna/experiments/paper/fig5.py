@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import Scale, settings
+from hcdyna.experiments.probes import REGIONS
+from hcdyna.statistics.summaries import mean_interval
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 TITLE = "Replay and queue states on GridWorld, 2000 of each"
 STEPS = (10_000, 20_000)
 """The paper does not say when: early, while replay is still to the left of the wall, and later."""
+CORNER = 0.7
+"""Of the high-value region, which is the square from here to (1, 1): the paper does not define it."""
+KINDS = {"replay": (".", "#e02b20", 2.5), "queue": ("+", "black", 5.0)}
+"""Marker, colour and size, the first two as in the paper."""
+SHARES = (
+    ("HC-Dyna", "queue", "black", "-+"),
+    ("HC-Dyna", "replay", "#e02b20", "-o"),
+    ("DQN", "replay", "#e69f00", "--o"),
+)
 
 
 def looks(scale: Scale) -> tuple[int, ...]:

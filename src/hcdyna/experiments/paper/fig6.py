@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hcdyna import Settings, Training
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import Scale
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure
 
 TITLE = "HC-Dyna for continuous control with DDPG, n = 5"
 ALGORITHMS = {

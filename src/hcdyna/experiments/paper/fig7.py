@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.paper.tabular import picture, study
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure
 
 TITLE = "TabularGridWorld: hill climbing, Gibbs and the baselines"
 STRATEGIES = ("HC-Dyna", "Gibbs", "OnPolicy-Dyna", "ER", "Uniform-Dyna")

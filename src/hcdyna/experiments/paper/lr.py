@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.fig4 import DOMAINS
 from hcdyna.experiments.paper.scale import Scale, settings
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure
 
 TITLE = "The learning rate that the paper's own procedure picks"
 RATES = ("1e-3", "1e-4", "1e-5")
+COLOURS = ("#d55e00", "#0072b2", "#7f7f7f")
 
 
 def cells(scale: Scale) -> dict[str, Cell]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hcdyna import Gibbs, OnPolicy, Replay, TabularHillClimbing, Uniform
-from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import Scale, tabular_settings
+from hcdyna.experiments.probes import SAMPLES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STRATEGIES: dict[str, Any] = {
     "HC-Dyna": TabularHillClimbing(),
@@ -18,6 +25,8 @@ STRATEGIES: dict[str, Any] = {
     "Uniform-Dyna": Uniform(),
 }
 QUEUED = ("HC-Dyna", "Gibbs", "HC-Dyna-Vstar", "Gibbs-Vstar")
+SIDE = 20
+"""Cells along each side of the grid."""
 
 
 def study(scale: Scale, strategies: tuple[str, ...]) -> dict[str, Cell]:
