@@ -36,6 +36,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 BASELINE = "as in the paper"
 ORDER = (*VARIANTS, "authors' preset", "OnPolicy-Dyna", "DQN")
 BAR = "#9fb3c8"
+COLOURS = drawing.COLOURS | {BASELINE: drawing.COLOURS["HC-Dyna"]}
 CLAIMS = Path(__file__).with_name("claims.yaml")
 """Says what the worst and the best score of a domain are."""
 
@@ -63,38 +64,37 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One panel for each domain, with a bar for each variant."""
     if not results:
         return {}
-    figure, (panels,) = drawing.new_figure(1, len(DOMAINS), (12, 6.6), sharey=True)
+    figure, (panels,) = drawing.new_figure(1, len(DOMAINS), (12, 6.2), sharey=True)
     scores = Scores(cells(scale), results, read_claims(CLAIMS)[1])
+    shown = [name for name in ORDER if any(f"{domain}/{name}" in results for domain in DOMAINS)]
     for axes, domain in zip(panels, DOMAINS, strict=True):
-        draw_bars(axes, scores, domain)
-    panels[0].set_yticks(range(len(ORDER)), ORDER)
+        draw_bars(axes, scores, domain, shown)
+    panels[0].set_yticks(range(len(shown)), [name.replace("ε_a", "εₐ") for name in shown])
     panels[0].invert_yaxis()
     return {"ablations": drawing.marked(figure, scale)}
 
 
-def draw_bars(axes: Axes, scores: Scores, domain: str) -> None:
+def draw_bars(axes: Axes, scores: Scores, domain: str, shown: list[str]) -> None:
     """Mean area of the score for each variant, with its 95% interval; the paper's as a line."""
-    for place, variant in enumerate(ORDER):
+    for place, variant in enumerate(shown):
         found = scores.of(f"{domain}/{variant}", "area")
         if found is None:
-            axes.text(0.01, place, "not run", va="center", color=drawing.GREY, size="small")
             continue
-        mean, low, high = (float(x) for x in mean_interval(found[0]))
-        axes.barh(place, mean, height=0.7, color=drawing.COLOURS.get(variant, BAR), alpha=0.75)
-        if len(found[0]) > 1:
-            axes.plot([low, high], [place, place], color="black", linewidth=1.3)
-        note = f"{mean:.2f}" + (f" ({found[1]} diverged)" if found[1] else "")
-        axes.text(
-            max(high, mean) + 0.012 if len(found[0]) > 1 else mean,
-            place,
-            note,
-            va="center",
-            size="small",
-        )
+        areas, diverged = found
+        mean, low, high = (float(x) for x in mean_interval(areas))
+        if len(areas) == 1:  # then nothing is known of the interval
+            low = high = mean
+        colour = COLOURS.get(variant, BAR)
+        axes.barh(place, mean, height=0.7, color=colour, alpha=0.75)
+        axes.plot([low, high], [place, place], color="black", linewidth=1.3)
         if variant == BASELINE:
-            axes.axvline(mean, color=drawing.COLOURS["HC-Dyna"], linewidth=1.2, linestyle="--")
+            axes.axvline(mean, color=colour, linewidth=1.2, linestyle="--")
+            axes.axvspan(low, high, color=colour, alpha=0.1, linewidth=0)
+        note = f"{mean:.2f}" + (f" ({diverged} diverged)" if diverged else "")
+        axes.text(high + 0.012, place, note, va="center", size="small")
     axes.set_title(domain, weight="bold")
-    axes.set_xlabel("mean score after warm-up (0: worst, 1: best) with 95% interval")
+    axes.set_xlabel("mean score after warm-up (0: worst, 1: best), 95% interval")
+    axes.set_xlim(0, 1.05)
     drawing.tidy(axes)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)

@@ -54,8 +54,8 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     from matplotlib.figure import Figure
 
     rows = len(scale.rates)
-    figure = Figure(figsize=(15, 3.6 * rows + 0.6), layout="constrained")
-    grid = figure.add_gridspec(rows, 5, width_ratios=(1, 1, 1, 1, 1.35))
+    figure = Figure(figsize=(15.5, 3.5 * rows + 0.6), layout="constrained")
+    grid = figure.add_gridspec(rows, 5, width_ratios=(1, 1, 1, 1, 1.3))
     draw_world(figure.add_subplot(grid[:, 0]))
     every = []
     for row, rate in enumerate(scale.rates):
@@ -95,14 +95,10 @@ def draw_surfaces(panels: list[Axes], result: Result | None, rate: str, scale: S
 
 def draw_surface(axes: Axes, result: Result, step: int) -> None:
     """The values of seed 0, and its ascents as lines that begin with a dot."""
-    from matplotlib.ticker import MaxNLocator
-
     heights = result.seen[f"surface_{step}"][0].astype(float)
     axis = np.linspace(0, 1, len(heights))
-    picture = axes.pcolormesh(axis, axis, heights, shading="gouraud", rasterized=True)
-    bar = axes.figure.colorbar(picture, ax=axes, shrink=0.8, pad=0.02)
-    bar.locator = MaxNLocator(4)
-    bar.update_ticks()
+    axes.pcolormesh(axis, axis, heights, shading="gouraud", rasterized=True)
+    axes.set_xlabel(f"V̂ from {heights.min():.3g} to {heights.max():.3g}")
     for path in result.seen[f"paths_{step}"][0]:
         axes.plot(*path.T, color="#ff4d3d", linewidth=1.6, clip_on=False)
         axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", clip_on=False)
@@ -118,7 +114,8 @@ def draw_recovery(
         if (label := f"recovery/{algorithm}/{rate}") in results
     ]
     drawing.curves(axes, lines, scale)
-    axes.axvline(scale.step(FLIP) / 1_000, color=drawing.GREY, linewidth=1, linestyle="--")
+    flip = scale.step(FLIP) / 1_000
+    axes.axvline(flip, color=drawing.GREY, linewidth=1, linestyle="--")
     axes.set(xlabel=drawing.STEPS, ylabel=drawing.REWARDS)
-    axes.set_title("(e) values negated at the dashed line", size="medium")
+    axes.set_title(f"(e) values negated at {flip:g}k steps", size="medium")
     return lines

@@ -49,7 +49,7 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
             if (label := f"{kind}/{rate}") in results:
                 draw_queue(axes, results[label], kind, scale)
         draw_box(axes)
-        axes.set_title(f"learning rate {rate}, after {step(scale):,} steps", size="medium")
+        axes.set_title(f"learning rate {rate}, after {step(scale):,} steps, seed 0", size="medium")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False, markerscale=2)
     panels[0][0].set_ylabel("velocity")
     return {"fig2": drawing.marked(figure, scale, step(scale))}
@@ -68,7 +68,7 @@ def draw_queue(axes: Axes, result: Result, kind: str, scale: Scale) -> None:
         markerfacecolor="none",
         alpha=0.7,
         zorder={"natural": 3, "regular": 2}[kind],
-        label=f"{kind} gradient: {limit:.0%} at a limit of velocity",
+        label=f"{kind} gradient: {limit:.0%} at a limit of velocity (mean of seeds)",
     )
 
 
@@ -78,6 +78,6 @@ def draw_box(axes: Axes) -> None:
     corners = ([left, right, right, left], [bottom, bottom, top, top])
     axes.fill(*corners, facecolor="none", edgecolor=drawing.GREY, linewidth=1)
     axes.axvspan(mountain_car.GOAL_POSITION, right, color="#ffd24a", alpha=0.35, zorder=0)
-    axes.text(0.55, 0, "goal", rotation=90, ha="center", va="center", color=drawing.GREY)
-    axes.set(xlabel="position", xlim=(left - 0.06, right + 0.06))
+    axes.text(0.55, 0.073, "goal", ha="center", va="bottom")
+    axes.set(xlabel="position", xlim=(left - 0.06, right + 0.06), ylim=(-0.075, 0.08))
     drawing.tidy(axes)

@@ -27,9 +27,9 @@ def cells(scale: Scale) -> dict[str, Cell]:
         for rate in scale.rates:
             run = settings(scale, "GridWorld", "HC-Dyna", rate, mixing_rate=rho)
             found[f"GridWorld/{rho}/{rate}"] = Cell(run, scale.seeds)
-        for rate in TABULAR_RATES if scale.name == "full" else scale.tabular_rates:
-            run = tabular_settings(scale, TabularHillClimbing(), rate, rho)
-            found[f"TabularGridWorld/{rho}/{rate}"] = Cell(run, scale.seeds)
+        for step_size in TABULAR_RATES if scale.name == "full" else scale.tabular_rates:
+            run = tabular_settings(scale, TabularHillClimbing(), step_size, rho)
+            found[f"TabularGridWorld/{rho}/{step_size}"] = Cell(run, scale.seeds)
     return found
 
 

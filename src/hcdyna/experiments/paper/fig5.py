@@ -18,7 +18,7 @@ TITLE = "Replay and queue states on GridWorld, 2000 of each"
 STEPS = (10_000, 20_000)
 """The paper does not say when: early, while replay is still to the left of the wall, and later."""
 CORNER = 0.7
-"""Of the high-value region, which is the square from here to (1, 1): the paper does not define it."""
+"""The high-value region is the square from here to (1, 1); the paper does not define it."""
 KINDS = {"replay": (".", "#e02b20", 2.5), "queue": ("+", "black", 5.0)}
 """Marker, colour and size, the first two as in the paper."""
 SHARES = (
@@ -26,6 +26,8 @@ SHARES = (
     ("HC-Dyna", "replay", "#e02b20", "-o"),
     ("DQN", "replay", "#e69f00", "--o"),
 )
+PAPER = (27.8, 0.2)
+"""Percentages of queue and replay in its high-value region, from the caption."""
 
 
 def looks(scale: Scale) -> tuple[int, ...]:
@@ -73,17 +75,18 @@ def draw_states(axes: Axes, result: Result | None, algorithm: str, step: int) ->
     """Replay and queue of seed 0, with their mean shares in the region as title."""
     drawing.outlined_grid_world(axes, drawing.GREY, filled=True)
     axes.fill_between([CORNER, 1], CORNER, 1, color="#2c8c5a", alpha=0.22, linewidth=0, zorder=1)
-    axes.set_ylabel("y") if algorithm == "DQN" else None
-    axes.set_xlabel("x")
-    title = f"{algorithm}, after {step:,} steps"
+    axes.set(xlabel="x", ylabel="y")
+    inside = []
     for kind, (marker, colour, size) in KINDS.items():
         if result is None or f"{kind}_{step}" not in result.seen:
             continue
         states = result.seen[f"{kind}_{step}"][0].astype(float)
-        axes.plot(*states.T, marker, color=colour, markersize=size, markeredgewidth=0.6, zorder=3)
+        style = {"markersize": size, "markeredgewidth": 0.6, "clip_on": False, "zorder": 3}
+        axes.plot(*states.T, marker, color=colour, **style)
         share = result.seen[f"{kind}_share_{step}"][:, REGIONS.index(CORNER)].mean()
-        title += f"{',' if kind == 'queue' else chr(10)} {kind} {share:.1%}"
-    axes.set_title(title, size="medium")
+        inside.append(f"{share:.1%} of the {kind}")
+    title = f"{algorithm}, after {step:,} steps"
+    axes.set_title(f"{title}\n{' and '.join(inside)} in the region", size="medium")
 
 
 def draw_shares(axes: Axes, results: dict[str, Result], step: int) -> None:
@@ -96,12 +99,12 @@ def draw_shares(axes: Axes, results: dict[str, Result], step: int) -> None:
         axes.plot(REGIONS, mean, style, color=colour, label=f"{kind} of {algorithm}")
         if len(result.returns) > 1:
             axes.fill_between(REGIONS, low, high, color=colour, alpha=0.16, linewidth=0)
-    for share, kind in ((27.8, "queue"), (0.2, "replay")):
-        axes.axhline(share, color=drawing.GREY, linewidth=0.8, linestyle=":")
-        axes.text(0.6, share + 1, f"paper, {kind}: {share}%", color=drawing.GREY, size="small")
+    queue, replay = PAPER
+    axes.axhline(queue, color=drawing.GREY, linewidth=1, linestyle=":")
+    told = f"paper: {queue}% of the queue,\n{replay}% of the replay of HC-Dyna"
+    axes.axhline(replay, color=drawing.GREY, linewidth=1, linestyle=":", label=told)
     axes.axvline(CORNER, color="#2c8c5a", alpha=0.35, linewidth=3, zorder=0)
     axes.set(xlabel="c, where the region is [c, 1]²", ylabel="share in the region (%)")
-    axes.set_ylim(0, 100)
+    axes.set(ylim=(0, 135), yticks=range(0, 101, 20))  # above 100 there is room for the legend
     drawing.tidy(axes)
-    if axes.lines:
-        axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right", ncols=2, fontsize="small")

@@ -1,0 +1,167 @@
+"""What the pictures of several figures share. matplotlib is imported only where something is drawn,
+so that cells can be named and run without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hcdyna.environments import grid_world
+from hcdyna.experiments.cells import Result
+from hcdyna.experiments.paper.scale import Scale
+from hcdyna.results.curves import COLOURS as NAMED
+from hcdyna.results.curves import MORE_COLOURS
+from hcdyna.statistics.summaries import last_share, mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STEPS = "environment steps (thousands)"
+REWARDS = "sum of rewards"
+NEIGHBOURS = 10
+"""Evaluations that are averaged where there is one every 100 steps."""
+AVERAGED = f"{REWARDS}, mean of\n{NEIGHBOURS} neighbouring evaluations"
+GREY, PALE, GRID = "#7a7a7a", "#c9c9c9", "#e6e6e6"
+ORANGE = MORE_COLOURS[4]
+COLOURS = {
+    **NAMED,
+    "ER": NAMED["DQN"],
+    "DDPG": NAMED["DQN"],
+    "DDPG-OnPolicy-Dyna": NAMED["OnPolicy-Dyna"],
+    "DDPG-HC-Dyna": NAMED["HC-Dyna"],
+    "HC-Dyna-Vstar": ORANGE,
+    "Gibbs-Vstar": MORE_COLOURS[5],
+}
+"""HC-Dyna is red, OnPolicy-Dyna blue and replay alone black, as in the paper."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve of a panel. Lines with the same name share an entry of the legend."""
+
+    result: Result
+    name: str
+    colour: str
+    style: Literal["-", ":"] = "-"
+
+
+def new_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
+    """A picture of so many inches, and its panels [rows, columns]."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def curves(axes: Axes, lines: Sequence[Line], scale: Scale, neighbours: int = 1) -> None:
+    """Means over seeds with their 95% bands against thousands of steps.
+
+    So many `neighbours` are averaged, which is one evaluation (nothing is smoothed) unless the axis
+    says otherwise.
+    """
+    for line in lines:
+        steps = in_blocks(line.result.steps / 1_000, neighbours)
+        returns = in_blocks(line.result.returns, neighbours)
+        mean, low, high = mean_interval(returns)
+        pale = 0.16 if line.style == "-" else 0.09
+        if len(returns) > 1:
+            axes.fill_between(steps, low, high, color=line.colour, alpha=pale, linewidth=0)
+        thick = 1.6 if line.style == "-" else 1.9
+        axes.plot(steps, mean, line.style, color=line.colour, linewidth=thick)
+    if neighbours == 1:  # problems that are evaluated often have no warm-up
+        axes.axvline(scale.warmup / 1_000, color=PALE, linewidth=1, zorder=0)
+    if not lines:
+        axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", color=GREY)
+    axes.set_xlim(0, max((line.result.steps[-1] / 1_000 for line in lines), default=1))
+    tidy(axes)
+
+
+def in_blocks(x: np.ndarray, size: int) -> np.ndarray:
+    """Means of blocks of neighbours along the last axis; a rest at the end is its own block."""
+    starts = np.arange(0, x.shape[-1], size)
+    counts = np.minimum(size, x.shape[-1] - starts)
+    return np.add.reduceat(np.asarray(x, np.float64), starts, axis=-1) / counts
+
+
+def tidy(axes: Axes) -> None:
+    """The look of all panels."""
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def entries(lines: Iterable[Line]) -> list[Any]:
+    """One entry of a legend for each name, with how many seeds diverged in all of its lines."""
+    from matplotlib.lines import Line2D
+
+    named: dict[str, list[Line]] = {}
+    for line in lines:
+        named.setdefault(line.name, []).append(line)
+    found = []
+    for name, same in named.items():
+        diverged = sum(int(line.result.diverged.sum()) for line in same)
+        label = f"{name} ({diverged} diverged)" if diverged else name
+        found.append(
+            Line2D([], [], color=same[0].colour, linestyle=same[0].style, linewidth=2, label=label)
+        )
+    return found
+
+
+def legend(figure: Figure, lines: Sequence[Line], title: str = "", columns: int = 5) -> None:
+    """One legend above all panels, headed by what holds for all of them."""
+    found = entries(lines)
+    seeds = max((len(line.result.returns) for line in lines), default=0)
+    heading = f"{title}mean of {seeds} seeds and 95% band"
+    figure.legend(
+        handles=found,
+        loc="outside upper center",
+        ncols=min(columns, len(found)),
+        frameon=False,
+        title=heading,
+        title_fontproperties={"size": 11},
+        handlelength=2.4,
+        columnspacing=1.6,
+    )
+
+
+def marked(figure: Figure, scale: Scale, steps: int | None = None) -> Figure:
+    """The same picture, with a note if it is not at the paper's scale."""
+    if scale.name != "full":
+        shown = scale.steps if steps is None else steps
+        note = f"{scale.name} scale: {scale.seeds} seeds, {shown} steps"
+        figure.supxlabel(note, x=0.995, ha="right", color=GREY, size=10, style="italic")
+    return figure
+
+
+def best(results: dict[str, Result], family: str) -> str | None:
+    """Of the labels that begin so, the one with the highest mean of the last 20%."""
+    members = [label for label in results if label.startswith(family)]
+    ends = {label: float(np.mean(last_share(results[label].returns))) for label in members}
+    # A mean that is not a number must not win.
+    return max(members, key=lambda m: np.nan_to_num(ends[m], nan=-np.inf), default=None)
+
+
+def of_rate(results: dict[str, Result], rate: str) -> dict[str, Result]:
+    """Results at one learning rate, by their labels without it."""
+    end = f"/{rate}"
+    return {name.removesuffix(end): r for name, r in results.items() if name.endswith(end)}
+
+
+def outlined_grid_world(axes: Axes, colour: str, filled: bool = False) -> None:
+    """The wall and the goal as outlines, so that what lies below them can be seen."""
+    (left, right), (bottom, top), goal = grid_world.WALL, grid_world.HOLE, grid_world.GOAL
+    boxes = ((left, right, 0.0, bottom), (left, right, top, 1.0), (goal, 1.0, goal, 1.0))
+    for x0, x1, y0, y1 in boxes:
+        face = PALE if filled and x0 == left else "none"
+        corners = ([x0, x1, x1, x0], [y0, y0, y1, y1])
+        axes.fill(*corners, facecolor=face, edgecolor=colour, linewidth=0.9, zorder=1.5)
+    unit_square(axes)
+
+
+def unit_square(axes: Axes) -> None:
+    """Equal axes from 0 to 1."""
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
