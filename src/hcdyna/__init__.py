@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hcdyna.environments.tabular_grid_world import TabularGridWorld
     from hcdyna.errors import Interrupted, RunError, SettingsError
     from hcdyna.models.counted import CountedModel
+    from hcdyna.models.known_end import KnownEnd
     from hcdyna.models.learned import LearnedModel
     from hcdyna.models.true import TrueModel
     from hcdyna.networks import Network
@@ -54,6 +55,7 @@ HOME_OF = {
     "GridWorld": "hcdyna.environments.grid_world",
     "GridWorldContinuous": "hcdyna.environments.grid_world",
     "HillClimbing": "hcdyna.search_control.hill_climbing",
+    "KnownEnd": "hcdyna.models.known_end",
     "LearnedModel": "hcdyna.models.learned",
     "MountainCar": "hcdyna.environments.mountain_car",
     "Network": "hcdyna.networks",
@@ -95,6 +97,7 @@ __all__ = [
     "GridWorldContinuous",
     "HillClimbing",
     "Interrupted",
+    "KnownEnd",
     "LearnedModel",
     "MountainCar",
     "Network",

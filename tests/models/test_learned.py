@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna import GridWorld, GridWorldContinuous, LearnedModel, ring
+from hcdyna import GridWorld, GridWorldContinuous, KnownEnd, LearnedModel, ring
 from hcdyna.testing import some_transitions
 from hcdyna.types import Transition
 
@@ -81,3 +81,18 @@ def test_its_loss_by_hand():
     entropy = -(ended * np.log(p) + (1 - ended) * np.log(1 - p))
     expected = moved + (out[2] - rows.reward[0]) ** 2 + entropy
     np.testing.assert_allclose(info["model_loss"], expected, rtol=1e-4)
+
+
+def test_where_the_end_is_known_it_need_not_be_learned():
+    """An untrained model moves hardly at all; the goal is the goal, and nothing else is."""
+    env = GridWorld().build()
+    model, plain = KnownEnd().build(env), LearnedModel().build(env)
+    state = model.init(jax.random.key(0))
+    # No bias and no weights: s′ = s.
+    state = state._replace(params=jax.tree.map(jnp.zeros_like, state.params))
+    for obs, end in (([0.99, 0.99], True), ([0.2, 0.2], False)):
+        outcome = model.predict(jax.random.key(1), state, jnp.array(obs), jnp.int32(0))
+        assert bool(outcome.terminated) == end
+        without = plain.predict(jax.random.key(1), state, jnp.array(obs), jnp.int32(0))
+        np.testing.assert_array_equal(outcome.next_obs, without.next_obs)
+        assert not without.terminated
