@@ -56,7 +56,8 @@ def available(group: str) -> dict[str, str]:
 
 def lookup(group: str, name: str) -> type:
     """The settings class of a part; an unknown name gets the nearest right one."""
-    known = available(group)
+    # Plug-ins are looked for on disk, so only where a name is not one of ours.
+    known = PARTS[group] if name in PARTS[group] else available(group)
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}? " if near else ""
@@ -68,4 +69,8 @@ def lookup(group: str, name: str) -> type:
 def name_of(group: str, part: object) -> str:
     """The name that a part is registered under, or the name of its class."""
     place = f"{type(part).__module__}:{type(part).__qualname__}"
-    return next((name for name, at in available(group).items() if at == place), type(part).__name__)
+    for known in (PARTS[group].items, lambda: available(group).items()):
+        for name, at in known():
+            if at == place:
+                return name
+    return type(part).__name__

@@ -6,6 +6,7 @@ This module knows nothing of JAX, so that settings can be read, checked and prin
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import numbers
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ CHOICES = {
 }
 """The four choices of Dyna, and the registry group that each is looked up in."""
 
+hints_of = functools.cache(get_type_hints)
 T = TypeVar("T")
 PythonOnly = Annotated[T, tyro.conf.Suppress, tyro.conf.Fixed]
 """A field that holds functions, so that it has no option on the command line."""
@@ -56,7 +58,7 @@ def number(
 
 def check(part: Any) -> None:
     """Raise SettingsError for the first value that can't be right; call it from __post_init__."""
-    hints = get_type_hints(type(part))
+    hints = hints_of(type(part))
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
         problem = _problem(value, hints[field.name], field.metadata.get("bounds", {}))

@@ -1,0 +1,131 @@
+"""Cells: keys, files, merging, grouping into programs, and a small one that is really trained."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from hcdyna import DQN, HillClimbing, RunError, Settings, Training
+from hcdyna.experiments import running
+from hcdyna.experiments.cells import Cell, CellStore, Result
+from hcdyna.experiments.paper import FIGURES, figure
+from hcdyna.experiments.paper.scale import FULL, QUICK
+from hcdyna.settings import Evaluation
+
+SMALL = Settings(
+    agent=DQN(learning_rate=1e-3, hidden=(8, 8)),
+    search_control=HillClimbing(steps=5, queue_size=200),
+    training=Training(steps=60, warmup=20, planning_steps=2, replay_size=100, batch_size=8),
+    evaluation=Evaluation(every=20),
+)
+
+
+def with_training(**changes):
+    return dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, **changes))
+
+
+def some_result(record=None):
+    return Result(
+        steps=np.array([20, 40]),
+        returns=np.array([[-3.0, -2.0], [-4.0, -1.0]]),
+        diverged=np.array([False, True]),
+        seen={"share_40": np.ones((2, 3))},
+        record=record or {"seconds": 1.0, "versions": {"device": "cpu"}},
+    )
+
+
+def test_a_key_tells_all_that_decides_the_result_and_nothing_else():
+    cell = Cell(SMALL, 3)
+    assert cell.key == Cell(with_training(kernels="off"), 3).key, "kernels only round differently"
+    others = [
+        Cell(SMALL, 4),
+        Cell(with_training(steps=61), 3),
+        Cell(SMALL, 3, "replay_and_queue", (40,)),
+        Cell(SMALL, 3, change="negate_output", change_step=40),
+    ]
+    assert len({cell.key, *(other.key for other in others)}) == 5
+
+
+def test_a_cell_comes_back_as_it_was(tmp_path):
+    store, cell = CellStore(tmp_path), Cell(SMALL, 2)
+    assert not store.has(cell)
+    store.save(cell, some_result())
+    assert store.has(cell)
+    found = store.load(cell)
+    np.testing.assert_array_equal(found.returns, some_result().returns)
+    np.testing.assert_array_equal(found.seen["share_40"], np.ones((2, 3)))
+    assert found.diverged.tolist() == [False, True]
+    assert found.record["settings"]["training"]["steps"] == 60
+
+
+def test_stores_merge_and_the_first_one_keeps_its_own(tmp_path):
+    here, there = CellStore(tmp_path / "here"), CellStore(tmp_path / "there")
+    both, only_there = Cell(SMALL, 2), Cell(SMALL, 3)
+    here.save(both, some_result({"seconds": 7.0}))
+    for cell in (both, only_there):
+        there.save(cell, some_result({"seconds": 9.0}))
+    assert here.merge(tmp_path / "there") == 1
+    assert here.load(both).record["seconds"] == 7.0
+    assert here.load(only_there).record["seconds"] == 9.0
+    with pytest.raises(RunError, match="no cells to merge"):
+        here.merge(tmp_path / "nowhere")
+
+
+def test_a_broken_cell_is_named(tmp_path):
+    store, cell = CellStore(tmp_path), Cell(SMALL, 2)
+    store.save(cell, some_result())
+    (store.folder / f"{cell.key}.npz").write_bytes(b"not an archive")
+    with pytest.raises(RunError, match=rf"{cell.key}\.json: can't be read .* delete it"):
+        store.load(cell)
+
+
+def test_cells_share_a_program_where_they_can():
+    cells = [
+        Cell(SMALL, 2),
+        Cell(dataclasses.replace(SMALL, agent=DQN(learning_rate=1e-4, hidden=(8, 8))), 2),
+        Cell(with_training(mixing_rate=0.25), 2),
+        Cell(with_training(planning_steps=1), 2),
+        Cell(SMALL, 2, "replay_and_queue", (40,)),
+    ]
+    groups = running.programs(cells)
+    assert [len(group) for group in groups] == [3, 1, 1], "another n is slow to wait for on a CPU"
+
+
+def test_training_looks_changes_saves_and_is_not_done_twice(tmp_path):
+    store = CellStore(tmp_path)
+    cells = [
+        Cell(SMALL, 2, "replay_and_queue", (40, 60)),
+        Cell(SMALL, 2),
+        Cell(SMALL, 2, change="negate_output", change_step=40),
+    ]
+    lines: list[str] = []
+    assert running.run_missing(cells, store, lines.append) == 0
+    seen, plain, flipped = (store.load(cell) for cell in cells)
+    assert seen.seen["replay_share_40"].shape == (2, 6)
+    assert seen.seen["queue_60"].shape == (2, 2_000, 2)
+    np.testing.assert_array_equal(seen.returns, plain.returns)
+    np.testing.assert_array_equal(flipped.returns[:, :2], plain.returns[:, :2])
+    assert plain.steps.tolist() == [20, 40, 60]
+    assert plain.record["kernels"].startswith("plain")
+    assert plain.record["seconds"] > 0
+    lines.clear()
+    assert running.run_missing(cells, store, lines.append) == 0
+    assert not lines, "nothing is run again"
+
+
+def test_no_program_begins_after_the_time_is_up(tmp_path):
+    cells = [Cell(SMALL, 2), Cell(with_training(planning_steps=1), 2)]
+    assert running.run_missing(cells, CellStore(tmp_path), lambda line: None, seconds=-1) == 2
+
+
+@pytest.mark.parametrize("scale", [FULL, QUICK], ids=lambda scale: scale.name)
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_cells_that_can_be_kept(name, scale):
+    cells = figure(name).cells(scale)
+    assert cells
+    for cell in cells.values():
+        assert json.dumps(cell.plain())
+        every = cell.settings.evaluation.every
+        assert all(step % every == 0 for step in (*cell.probe_steps, cell.change_step))
+        assert all(step <= cell.settings.training.steps for step in cell.probe_steps)

@@ -1,0 +1,133 @@
+"""Claims: every one of the file can be asked, scores by hand, and verdicts put together."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cells import SMALL
+
+from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
+from hcdyna.experiments.paper import FIGURES, figure
+from hcdyna.experiments.paper.reproduce import Reproduction
+from hcdyna.experiments.paper.scale import FULL, settings
+from hcdyna.experiments.paper.verdicts import CLAIMS, judged
+from hcdyna.statistics.verdicts import Verdict
+
+ROOT = Path(__file__).parents[2]
+CLAIM_LIST, RANGES = read_claims(CLAIMS)
+
+
+def result(returns, diverged=(False, False, False)):
+    returns = np.asarray(returns, float)
+    steps = 1_000 * np.arange(1, returns.shape[1] + 1)
+    return Result(steps, returns, np.asarray(diverged), {}, {})
+
+
+@pytest.mark.parametrize("claim", CLAIM_LIST, ids=lambda claim: claim.id)
+def test_every_claim_names_cells_of_its_figure(claim):
+    cells = figure(claim.figure).cells(FULL)
+    for case in claim.cases():
+        for side in (claim.a, claim.b):
+            label = side.format(**case).partition(" @ ")[0]
+            if re.fullmatch(r"[\d.]+", label):
+                continue
+            start = label.removesuffix("*")
+            known = label in cells or (label != start and any(c.startswith(start) for c in cells))
+            assert known, f"{claim.id}: {label}"
+
+
+def test_claims_are_about_all_figures_and_have_different_names():
+    assert {claim.figure for claim in CLAIM_LIST} == set(FIGURES) - {"ablations"}
+    assert len({claim.id for claim in CLAIM_LIST}) == len(CLAIM_LIST) >= 20
+
+
+def scores_of(**results):
+    run = settings(FULL, "GridWorld", "DQN", "1e-3")
+    run = dataclasses.replace(run, training=dataclasses.replace(run.training, warmup=1_000))
+    cells = {name: Cell(run, 3, change="negate_output", change_step=4_000) for name in results}
+    return Scores(cells, results, {"GridWorld": {"worst": -100.0, "best": 0.0}})
+
+
+def test_scores_by_hand():
+    curve = np.tile([-100.0, -80.0, -60.0, -40.0, -20.0, -10.0], (3, 1))
+    scores = scores_of(x=result(curve), y=result(curve, [False, True, False]))
+    expected = {"area": 0.58, "last": 0.9, "early": 0.3, "after": 0.85}
+    for metric, value in expected.items():
+        found, failed = scores.of("x", metric)
+        np.testing.assert_allclose(found, value)
+        assert failed == 0
+    found, failed = scores.of("y", "area")
+    np.testing.assert_allclose(found, [0.58, 0.0, 0.58])
+    assert failed == 1, "a run that diverged counts with the worst score"
+    assert scores.of("nothing", "area") is None
+    assert scores.of("0.5", "area")[0] == [0.5]
+
+
+def test_the_best_learning_rate_is_that_of_the_last_evaluations():
+    early, late = np.zeros((3, 10)), np.zeros((3, 10))
+    early[:, :8], late[:, 8:] = 50, 10
+    scores = scores_of(**{"hc/1.0": result(early), "hc/0.5": result(late)})
+    assert scores.best("hc/*") == "hc/0.5"
+    scores.results.pop("hc/0.5")
+    assert scores.best("hc/*") is None, "not before all rates were run"
+
+
+def claim(**changes):
+    usual = {"a": "x", "b": "y", "kind": "better", "margin": 0.05, "quote": "", "place": ""}
+    return Claim(**{"id": "one", "figure": "fig4"} | usual | changes)
+
+
+def test_answers_find_a_true_difference_and_respect_where():
+    rng = np.random.default_rng(0)
+    good = result(-10 + rng.normal(0, 2, (30, 6)), np.zeros(30, bool))
+    bad = result(-60 + rng.normal(0, 2, (30, 6)), np.zeros(30, bool))
+    scores = scores_of(x=good, y=bad)
+    one = claim(each={"n": [1]})
+    found = answer([one, claim(id="two", a="y", b="x", each={"n": [1]}, where="one")], scores)
+    assert [x.verdict for x in found["one"]] == [Verdict.REPRODUCED]
+    assert [x.verdict for x in found["two"]] == [Verdict.CONTRADICTED]
+    assert abs(found["one"][0].comparison.difference - 0.5) < 0.02
+    never = [claim(id="one", a="y", b="x"), claim(id="two", where="one")]
+    assert answer(never, scores)["two"] == [], "only where the other claim holds"
+    assert answer([claim(b="missing")], scores) == {"one": []}
+
+
+def test_verdicts_put_together():
+    def answers(*verdicts):
+        return [Answer({}, "", "", "area", (0, 0), None, verdict) for verdict in verdicts]
+
+    good, bad, open_ = Verdict.REPRODUCED, Verdict.CONTRADICTED, Verdict.INCONCLUSIVE
+    assert combined(answers(good, good), "all") is good
+    assert combined(answers(good, open_), "all") is open_
+    assert combined(answers(good, open_, bad), "all") is bad
+    assert combined(answers(bad, good), "any") is good
+    assert combined([], "all") is None
+
+
+@pytest.mark.slow
+def test_the_committed_verdicts_are_those_of_the_committed_cells():
+    folder = ROOT / "results/paper"
+    committed = json.loads((folder / "claims.json").read_text())
+    reproduction = Reproduction(folder, "full")
+    for name in ("fig1", "fig2", "fig5", "lr"):
+        again = judged(name, reproduction.cells(name), reproduction.results(name), FULL)
+        assert again == [claim for claim in committed if claim["figure"] == name]
+
+
+def test_the_readme_shows_the_committed_verdicts():
+    table = (ROOT / "results/paper/verdicts.md").read_text().strip()
+    assert table in (ROOT / "README.md").read_text()
+
+
+def test_small_settings_are_not_the_papers():
+    """The default scale is: what a cell of figure 4 trains is the `paper` preset."""
+    from hcdyna import presets
+
+    preset = presets.settings("paper", "MountainCar", search_control="hill_climbing")
+    ours = figure("fig4").cells(FULL)["MountainCar/10/HC-Dyna/1e-4"].settings
+    assert ours == preset
+    assert preset != SMALL
