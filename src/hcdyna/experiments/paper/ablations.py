@@ -64,9 +64,10 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One panel for each domain, with a bar for each variant."""
     if not results:
         return {}
-    figure, (panels,) = drawing.new_figure(1, len(DOMAINS), (12, 6.2), sharey=True)
     scores = Scores(cells(scale), results, read_claims(CLAIMS)[1])
     shown = [name for name in ORDER if any(f"{domain}/{name}" in results for domain in DOMAINS)]
+    height = 1.2 + 0.34 * len(shown)
+    figure, (panels,) = drawing.new_figure(1, len(DOMAINS), (12, height), sharey=True)
     for axes, domain in zip(panels, DOMAINS, strict=True):
         draw_bars(axes, scores, domain, shown)
     panels[0].set_yticks(range(len(shown)), [name.replace("ε_a", "εₐ") for name in shown])

@@ -54,7 +54,14 @@ def new_figure(rows: int, columns: int, size: tuple[float, float], **options: An
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
+    spaced(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def spaced(figure: Figure) -> None:
+    """Room between panels, so that the last tick of one does not run into the first of the next."""
+    engine: Any = figure.get_layout_engine()
+    engine.set(w_pad=0.09, h_pad=0.06)
 
 
 def curves(axes: Axes, lines: Sequence[Line], scale: Scale, neighbours: int = 1) -> None:
@@ -111,15 +118,23 @@ def entries(lines: Iterable[Line]) -> list[Any]:
     return found
 
 
-def legend(figure: Figure, lines: Sequence[Line], title: str = "", columns: int = 5) -> None:
-    """One legend above all panels, headed by what holds for all of them."""
+def legend(
+    figure: Figure,
+    lines: Sequence[Line],
+    title: str = "",
+    warmup: bool = True,
+    beside: bool = False,
+) -> None:
+    """One legend above all panels, or above those at the right, headed by what holds for all."""
     found = entries(lines)
     seeds = max((len(line.result.returns) for line in lines), default=0)
     heading = f"{title}mean of {seeds} seeds and 95% band"
+    if warmup:
+        heading += "; grey line: end of warm-up"
     figure.legend(
         handles=found,
-        loc="outside upper center",
-        ncols=min(columns, len(found)),
+        loc="outside upper right" if beside else "outside upper center",
+        ncols=5,
         frameon=False,
         title=heading,
         title_fontproperties={"size": 11},

@@ -55,6 +55,7 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
 
     rows = len(scale.rates)
     figure = Figure(figsize=(15.5, 3.5 * rows + 0.6), layout="constrained")
+    drawing.spaced(figure)
     grid = figure.add_gridspec(rows, 5, width_ratios=(1, 1, 1, 1, 1.3))
     draw_world(figure.add_subplot(grid[:, 0]))
     every = []
@@ -62,7 +63,7 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
         panels = [figure.add_subplot(grid[row, column]) for column in range(1, 5)]
         draw_surfaces(panels[:3], results.get(f"surface/{rate}"), rate, scale)
         every += draw_recovery(panels[3], results, rate, scale)
-    drawing.legend(figure, every, "(e): ")
+    drawing.legend(figure, every, "(e): ", beside=True)
     return {"fig1": drawing.marked(figure, scale)}
 
 
@@ -98,7 +99,8 @@ def draw_surface(axes: Axes, result: Result, step: int) -> None:
     heights = result.seen[f"surface_{step}"][0].astype(float)
     axis = np.linspace(0, 1, len(heights))
     axes.pcolormesh(axis, axis, heights, shading="gouraud", rasterized=True)
-    axes.set_xlabel(f"V̂ from {heights.min():.3g} to {heights.max():.3g}")
+    digits = ".1f" if abs(heights).max() >= 1 else ".0e"
+    axes.set_xlabel(f"V̂ from {heights.min():{digits}} to {heights.max():{digits}}")
     for path in result.seen[f"paths_{step}"][0]:
         axes.plot(*path.T, color="#ff4d3d", linewidth=1.6, clip_on=False)
         axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", clip_on=False)

@@ -52,10 +52,13 @@ def picture(results: dict[str, Result], rate: str, scale: Scale) -> Figure:
             drawing.curves(axes, lines, scale)
             every += lines
         row[0].set_ylabel(f"$\\bf{{{domain}}}$\n{drawing.REWARDS}")
+    for axes, letter in zip(panels.flat, "abcdefghijkl", strict=True):
+        axes.text(0.015, 0.93, f"({letter})", transform=axes.transAxes, color=drawing.GREY)
     for axes, n in zip(panels[0], PLANNING_STEPS, strict=True):
         axes.set_title(f"{n} planning step{'s' if n > 1 else ''}")
     for axes in panels[-1]:
         axes.set_xlabel(drawing.STEPS)
+    figure.align_ylabels(panels[:, 0])
     drawing.legend(figure, every, f"learning rate {rate}; ")
     return drawing.marked(figure, scale)
 

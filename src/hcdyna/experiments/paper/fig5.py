@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
@@ -81,12 +81,17 @@ def draw_states(axes: Axes, result: Result | None, algorithm: str, step: int) ->
         if result is None or f"{kind}_{step}" not in result.seen:
             continue
         states = result.seen[f"{kind}_{step}"][0].astype(float)
-        style = {"markersize": size, "markeredgewidth": 0.6, "clip_on": False, "zorder": 3}
+        style: dict[str, Any] = {
+            "markersize": size,
+            "markeredgewidth": 0.6,
+            "clip_on": False,
+            "zorder": 3,
+        }
         axes.plot(*states.T, marker, color=colour, **style)
         share = result.seen[f"{kind}_share_{step}"][:, REGIONS.index(CORNER)].mean()
         inside.append(f"{share:.1%} of the {kind}")
     title = f"{algorithm}, after {step:,} steps"
-    axes.set_title(f"{title}\n{' and '.join(inside)} in the region", size="medium")
+    axes.set_title(f"{title}\n{', '.join(inside)}", size="medium")
 
 
 def draw_shares(axes: Axes, results: dict[str, Result], step: int) -> None:
@@ -103,7 +108,7 @@ def draw_shares(axes: Axes, results: dict[str, Result], step: int) -> None:
     axes.axhline(queue, color=drawing.GREY, linewidth=1, linestyle=":")
     told = f"paper: {queue}% of the queue,\n{replay}% of the replay of HC-Dyna"
     axes.axhline(replay, color=drawing.GREY, linewidth=1, linestyle=":", label=told)
-    axes.axvline(CORNER, color="#2c8c5a", alpha=0.35, linewidth=3, zorder=0)
+    axes.axvline(CORNER, color="#2c8c5a", alpha=0.35, linewidth=3, zorder=0, ymax=100 / 135)
     axes.set(xlabel="c, where the region is [c, 1]²", ylabel="share in the region (%)")
     axes.set(ylim=(0, 135), yticks=range(0, 101, 20))  # above 100 there is room for the legend
     drawing.tidy(axes)

@@ -60,7 +60,7 @@ def picture(
     draw_counts(
         panels[1:], {name: results[label] for name in compared if (label := best[name])}, compared
     )
-    drawing.legend(figure, lines)
+    drawing.legend(figure, lines, warmup=False)
     return drawing.marked(figure, scale, scale.tabular_steps)
 
 
