@@ -22,6 +22,9 @@ UPDATES = (0, 14_000, 20_000)
 FLIP = 25_000
 """The step at which the output layer changes its sign: 20,000 learning steps after warm-up."""
 ALGORITHMS = ("DQN", "OnPolicy-Dyna", "HC-Dyna")
+HOW_TO_READ = (
+    "(b–d) values of seed 0, light is high;\nred: ascents of 100 steps;\ncounts: means over seeds"
+)
 
 
 def surface_steps(scale: Scale) -> tuple[int, ...]:
@@ -73,11 +76,12 @@ def draw_world(axes: Axes) -> None:
     goal, start = grid_world.GOAL, grid_world.START
     axes.fill_between([goal, 1], goal, 1, color="#ffd24a")
     axes.fill_between([0, start], 0, start, color="#8ee08e")
-    axes.text(goal - 0.02, 0.975, "goal", ha="right", va="center")
+    axes.text(goal - 0.02, 0.985, "goal", ha="right", va="top")
     axes.text(start + 0.02, 0.025, "start", va="center")
     axes.text(0.55, 0.75, "wall", ha="center", va="center", rotation=90)
     axes.text(0.55, 0.45, "hole", ha="center", va="center", size="small")
     axes.set_title("(a) GridWorld", size="medium")
+    axes.set_xlabel(HOW_TO_READ, size="small")
 
 
 def draw_surfaces(panels: list[Axes], result: Result | None, rate: str, scale: Scale) -> None:
