@@ -80,7 +80,8 @@ def draw_counts(panels: Any, results: dict[str, Result], compared: tuple[str, ..
             # State i is in column i // SIDE and row i % SIDE; a picture's first axis is its rows.
             grid = counts[name].reshape(SIDE, SIDE).T
             image = axes.imshow(grid, cmap="magma_r", norm=shades, origin="lower")
-            title += f"\nspread over {last_look(results[name], 'spread').mean():.0f} states"
+            spread = last_look(results[name], "spread").mean()
+            title += f"\neffectively {spread:.0f} states, exp(entropy)"
         axes.set_title(title, size="medium")
         axes.set(xlabel="column", xticks=(0, 10, 19), yticks=(0, 10, 19))
     panels[0].set_ylabel("row")
