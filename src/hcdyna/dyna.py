@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from hcdyna import ring
 from hcdyna.kernels.surface import Surface, use_kernels
 from hcdyna.planning import draw_mini_batches, plan
-from hcdyna.settings import Settings, Training, most, now
+from hcdyna.settings import Settings, Training
 from hcdyna.types import (
     Agent,
     Array,
@@ -30,6 +30,7 @@ from hcdyna.types import (
     SearchControl,
     Transition,
 )
+from hcdyna.varying import most, now
 
 ADVANCE = 0x414456
 """Sets the random numbers of exploration apart from the others of a time step."""

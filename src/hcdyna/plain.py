@@ -49,6 +49,8 @@ def settings_from_plain(plain: Any) -> Settings:
         name = options.pop("name", None)
         if not isinstance(name, str):
             raise SettingsError(f"{choice}: must have a name")
+        if choice == "environment" and registry.is_hosted(name):
+            options, name = {"id": name} | options, "hosted"
         parts[choice] = part_from_plain(_class_of(group, name), options)
     return Settings(
         **parts,

@@ -17,8 +17,9 @@ from hcdyna import ring
 from hcdyna.continuous import ContinuousBatches, action_noise, simulate
 from hcdyna.kernels.surface import Surface
 from hcdyna.randomness import below, chance
-from hcdyna.settings import Training, most
+from hcdyna.settings import Training
 from hcdyna.types import Agent, Array, Info, Key, Pair, Scene, SearchControl, Transition
+from hcdyna.varying import most
 
 COIN = 0x434F494E
 """Sets the random numbers apart that decide where a row of a mini-batch comes from."""

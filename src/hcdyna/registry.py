@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from importlib.metadata import entry_points
+from typing import Any
 
 from hcdyna.errors import SettingsError
 
@@ -20,6 +22,7 @@ PARTS: dict[str, dict[str, str]] = {
         "MountainCar": "hcdyna.environments.mountain_car:MountainCar",
         "CartPole": "hcdyna.environments.cart_pole:CartPole",
         "Acrobot": "hcdyna.environments.acrobot:Acrobot",
+        "hosted": "hcdyna.hosted.environment:Hosted",
     },
     "agents": {
         "dqn": "hcdyna.agents.dqn:DQN",
@@ -64,6 +67,21 @@ def lookup(group: str, name: str) -> type:
         raise SettingsError(f"{group}: unknown name {name!r}: {hint}known: {', '.join(known)}")
     module, _, attribute = known[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+HOSTED = re.compile(r"^([\w.]+:)?([\w.-]+/)?[\w.-]+-v\d+$")
+
+
+def is_hosted(name: str) -> bool:
+    """Whether this is the id of a Gymnasium environment: CartPole-v1, my_package:MyEnv-v0."""
+    return HOSTED.match(name) is not None
+
+
+def make(group: str, name: str) -> Any:
+    """A part with its defaults, by name or, for environments, by the id of a Gymnasium one."""
+    if group == "environments" and is_hosted(name):
+        return lookup(group, "hosted")(id=name)
+    return lookup(group, name)()
 
 
 def name_of(group: str, part: object) -> str:

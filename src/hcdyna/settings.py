@@ -15,7 +15,6 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    NamedTuple,
     TypeVar,
     Union,
     get_args,
@@ -36,7 +35,7 @@ CHOICES = {
 }
 """The four choices of Dyna, and the registry group that each is looked up in."""
 
-hints_of = functools.cache(get_type_hints)
+USUAL = {"agent": "dqn", "model": "true"}
 T = TypeVar("T")
 PythonOnly = Annotated[T, tyro.conf.Suppress, tyro.conf.Fixed]
 """A field that holds functions, so that it has no option on the command line."""
@@ -54,6 +53,12 @@ def number(
     program, unless `static` (because it decides the shape of an array)."""
     bounds = {"at least": at_least, "at most": at_most, "above": above}
     return dataclasses.field(default=default, metadata={"bounds": bounds, "static": static})
+
+
+@functools.cache
+def hints_of(kind: Any) -> dict[str, Any]:
+    """The types of the fields of a dataclass."""
+    return get_type_hints(kind)
 
 
 def check(part: Any) -> None:
@@ -165,8 +170,10 @@ class Settings:
     """
 
     environment: Any = "GridWorld"
-    agent: Any = "dqn"
-    model: Any = "true"
+    agent: Any = None
+    """None: dqn, or ddpg for continuous actions on a Gymnasium environment."""
+    model: Any = None
+    """None: true, or learned on a Gymnasium environment, whose dynamics can't be asked."""
     search_control: Any = "hill_climbing"
     training: Training = Training()
     evaluation: Evaluation = Evaluation()
@@ -174,8 +181,10 @@ class Settings:
     def __post_init__(self) -> None:
         for choice, group in CHOICES.items():
             part = getattr(self, choice)
+            if part is None and choice in USUAL:
+                part = getattr(self.environment, "usual", USUAL)[choice]
             if isinstance(part, str):
-                object.__setattr__(self, choice, registry.lookup(group, part)())
+                object.__setattr__(self, choice, registry.make(group, part))
             elif isinstance(part, type) or not callable(getattr(part, "build", None)):
                 raise SettingsError(
                     f"Settings.{choice} = {part!r}: must be a name or an object with a method build"
@@ -194,27 +203,6 @@ class Settings:
 
 
 TRACED_PARTS = ("agent", "model", "search_control", "training")
-
-PLANNING_STEPS, MIXING_RATE = "training.planning_steps", "training.mixing_rate"
-"""n and ρ decide the shapes of arrays. Where they vary within a program, all its agents pay for
-the largest n, and each row of a mini-batch is drawn from both sources."""
-
-
-class UpTo(NamedTuple):
-    """A whole number that varies within a program."""
-
-    most: int
-    now: Any
-
-
-def most(n: int | UpTo) -> int:
-    """The largest n of the program."""
-    return n.most if isinstance(n, UpTo) else n
-
-
-def now(n: int | UpTo) -> Any:
-    """The n of this agent where it varies within the program; None where it doesn't."""
-    return n.now if isinstance(n, UpTo) else None
 
 
 def traced_numbers(settings: Settings) -> dict[str, float]:

@@ -19,11 +19,12 @@ from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.probes import CHANGES, FEW, PROBES
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe
-from hcdyna.settings import MIXING_RATE, PLANNING_STEPS, Settings, with_numbers
+from hcdyna.settings import Settings, with_numbers
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, shared_program
 from hcdyna.training.run import Progress, Run
 from hcdyna.training.train import Crew, kernels_used
+from hcdyna.varying import MIXING_RATE, PLANNING_STEPS
 
 MOST_AGENTS = {"cpu": 240, "gpu": 1_000}
 """More agents in a program gain nothing, and more work is lost if it is interrupted."""

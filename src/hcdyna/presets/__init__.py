@@ -68,12 +68,14 @@ def settings(
         "model": model,
         "search_control": search_control,
     }
+    named = {choice: part for choice, part in given.items() if part is not None}
+    first = content.get("choices", {}) | named
+    world = first.get("environment", "GridWorld")
+    plainly = Settings(environment=world)
     usual = {
-        choice: registry.name_of(group, getattr(Settings(), choice))
+        choice: registry.name_of(group, getattr(plainly, choice))
         for choice, group in CHOICES.items()
     }
-    named = {choice: part for choice, part in given.items() if part is not None}
-    world = (usual | content.get("choices", {}) | named)["environment"]
     for case in content.get("where", []):
         if case["environment"] == world:
             content = _merged(content, {k: v for k, v in case.items() if k != "environment"})

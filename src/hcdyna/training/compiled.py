@@ -19,17 +19,11 @@ from jax.sharding import PartitionSpec as P
 from hcdyna.dyna import DynaState, build
 from hcdyna.errors import SettingsError
 from hcdyna.randomness import below
-from hcdyna.settings import (
-    MIXING_RATE,
-    PLANNING_STEPS,
-    Settings,
-    UpTo,
-    traced_numbers,
-    with_numbers,
-)
+from hcdyna.settings import Settings, traced_numbers, with_numbers
 from hcdyna.training.devices import compiler_options
 from hcdyna.training.evaluation import evaluate_agent
 from hcdyna.types import Array, Info, Key, Spec, Transition
+from hcdyna.varying import MIXING_RATE, PLANNING_STEPS, UpTo
 
 Numbers = dict[str, Array]
 """The traced numbers of the settings, by `part.field`."""
@@ -42,6 +36,8 @@ class AgentLife(NamedTuple):
     dyna: DynaState
     obs: Array
     episode_step: Array
+    seen: Any = ()
+    """Of environments on the host: the lowest and highest values of each variable so far."""
 
 
 class Programs(NamedTuple):

@@ -6,12 +6,8 @@ that ends at any moment loses at most what came after the last save.
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +15,12 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from hcdyna.errors import Interrupted, RunError, SettingsError
+from hcdyna.errors import RunError, SettingsError
+from hcdyna.hosted.environment import Hosted
+from hcdyna.hosted.failure import HostFailed
 from hcdyna.kernels.surface import why_not
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
-from hcdyna.results.snapshots import Snapshots
 from hcdyna.results.store import Store, read_arrays, step_of
 from hcdyna.settings import Settings
 from hcdyna.training import checkpoint, memory
@@ -31,9 +28,7 @@ from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_progra
 from hcdyna.training.compiled import spread as spread_over
 from hcdyna.training.devices import mesh_for
 from hcdyna.training.run import Progress, Run
-
-SAVING_SHARE = 0.025
-"""Save after every evaluation, unless that would take more than this share of the time."""
+from hcdyna.training.saving import Saving, interruptions
 
 OnChunk = Callable[[Progress], Any]
 
@@ -107,16 +102,26 @@ def load(folder: str | Path) -> Run:
     return Run.of(store.progress(), final, store.folder)
 
 
+def programs_for(static: Settings, mesh: Mesh, agents: int, seeds: list[int]) -> Programs:
+    """The programs of a run; those of environments on the host belong to it alone."""
+    if not isinstance(static.environment, Hosted):
+        return compile_programs(static, mesh)
+    from hcdyna.hosted.programs import hosted_programs
+
+    return hosted_programs(static, seeds * (agents // len(seeds)))
+
+
 class Crew:
     """All agents of a run, and the programs that move them."""
 
     def __init__(self, settings: list[Settings], seeds: list[int]) -> None:
         self.settings, self.seeds = settings, seeds
         self.agents = len(settings) * len(seeds)
-        self.mesh: Mesh = mesh_for(agents=self.agents)
+        hosted = isinstance(settings[0].environment, Hosted) if settings else False
+        self.mesh: Mesh = mesh_for(agents=1 if hosted else self.agents)
         self.sharding = NamedSharding(self.mesh, PartitionSpec("agents"))
         self.static, table = shared_program(settings)
-        self.programs: Programs = compile_programs(self.static, self.mesh)
+        self.programs: Programs = programs_for(self.static, self.mesh, self.agents, seeds)
         numbers = {
             path: np.repeat(np.array(values, np.float32), len(seeds))
             for path, values in table.items()
@@ -161,7 +166,12 @@ class Crew:
             if end <= start:
                 continue
             move = programs.warm_up if end <= static.training.warmup else programs.learn
-            life, info = move(life, self.numbers, end - begin)
+            begin = max(begin, start)
+            try:
+                life, info = move(life, self.numbers, end - begin)
+            except HostFailed as failure:
+                keep(failure.life, begin + failure.done)
+                raise
             if end % static.evaluation.every and end != static.training.steps:
                 continue
             returns, lengths, more = programs.evaluate(life, self.numbers, self.seed_of_agent, end)
@@ -191,59 +201,3 @@ class Crew:
     def on_devices(self, state: Any) -> AgentLife:
         """Host arrays [agents, …] back where the programs expect them."""
         return checkpoint.with_keys(spread_over(state, self.mesh), self.shapes)
-
-
-class Saving:
-    """Decides after each evaluation whether to save, and does it."""
-
-    def __init__(
-        self, crew: Crew, store: Store, progress: Progress, interrupted: threading.Event
-    ) -> None:
-        self.crew, self.store, self.progress, self.interrupted = crew, store, progress, interrupted
-        self.snapshots = Snapshots(crew.settings[0], store.folder)
-        self.saved = len(progress.steps)
-        self.cost, self.last = 0.0, time.monotonic()
-
-    def __call__(self, life: AgentLife, step: int) -> None:
-        due = self.cost < SAVING_SHARE * (time.monotonic() - self.last)
-        stop = self.interrupted.is_set()
-        try:
-            self.snapshots.take(life.dyna, step)
-            if due or stop or step >= self.crew.static.training.steps:
-                self.save(life, step)
-        except RunError as error:
-            raise RunError(f"{error}; what was saved before stays readable") from None
-        if stop:
-            raise Interrupted(f"interrupted after step {step}")
-
-    def save(self, life: AgentLife, step: int) -> None:
-        start = time.monotonic()
-        # Curves first: a checkpoint is never ahead of them.
-        self.store.save_curves(self.progress, self.saved)
-        self.store.save_checkpoint(step, checkpoint.to_arrays(life, self.crew.agents))
-        self.saved = len(self.progress.steps)
-        self.last = time.monotonic()
-        self.cost = self.last - start
-
-
-@contextlib.contextmanager
-def interruptions() -> Iterator[threading.Event]:
-    """Let Ctrl-C and SIGTERM set a flag; a second one ends the process as usual."""
-    flag = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield flag
-        return
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def stop(number: int, frame: Any) -> None:
-        flag.set()
-        for each, handler in previous.items():
-            signal.signal(each, handler)
-
-    for number in previous:
-        signal.signal(number, stop)
-    try:
-        yield flag
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -130,6 +130,8 @@ def seeds(options: Any) -> list[int]:
 def new_folder(settings: Settings) -> Path:
     """runs/GridWorld-dqn-hill_climbing-20190810-120000, or the like with a number behind it."""
     parts = [registry.name_of(CHOICES[c], getattr(settings, c)) for c in CHOICES if c != "model"]
+    if parts[0] == "hosted":
+        parts[0] = settings.environment.id.replace("/", "-").replace(":", "-")
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     base = Path("runs") / "-".join([*parts, now])
     folder, number = base, 1

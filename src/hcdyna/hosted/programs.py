@@ -1,0 +1,202 @@
+"""The programs of a run on the host: one compiled call for each environment step of all agents."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna.dyna import build
+from hcdyna.errors import RunError
+from hcdyna.hosted.failure import HostFailed
+from hcdyna.hosted.worlds import Worlds
+from hcdyna.settings import Settings, with_numbers
+from hcdyna.training.compiled import AgentLife, Numbers, Programs, of_agent, random_action
+from hcdyna.training.evaluation import STREAM
+from hcdyna.types import Array, Info, Transition
+
+
+def hosted_programs(static: Settings, seeds: list[int]) -> Programs:
+    """As `compiled.compile_programs`, for agents with these seeds."""
+    host = Host(static, seeds)
+    return Programs(
+        init=host.init,
+        warm_up=partial(host.advance, warm_up=True),
+        learn=partial(host.advance, warm_up=False),
+        evaluate=host.evaluate,
+    )
+
+
+class Host:
+    """Environments and compiled functions of all agents."""
+
+    def __init__(self, static: Settings, seeds: list[int]) -> None:
+        self.static, self.seeds = static, seeds
+        self.worlds: Worlds | None = None
+        self.tests: Worlds | None = None
+        self.at: np.ndarray | None = None
+        """Where the environments stand; a life that stands elsewhere begins a new episode."""
+        self._init = jax.jit(jax.vmap(partial(init, static)))
+        self._act = {
+            warm: jax.jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)
+        }
+        self._advance = {
+            warm: jax.jit(jax.vmap(partial(time_step, static, warm)), donate_argnums=(0, 2))
+            for warm in (True, False)
+        }
+        self._test = jax.jit(jax.vmap(partial(test_action, static)))
+
+    def init(self, seeds: Array, numbers: Numbers) -> AgentLife:
+        return self._init(seeds, numbers)
+
+    def advance(
+        self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
+    ) -> tuple[AgentLife, Info]:
+        """`length` steps of all agents."""
+        worlds = self._worlds()
+        if self.at is None or not np.array_equal(self.at, np.asarray(life.obs)):
+            life = self._begin(life, worlds)
+        step, total, done = self._advance[warm_up], None, 0
+        action = self._act[warm_up](life, numbers)
+        try:
+            while done < length:
+                found = worlds.step(np.asarray(action))
+                over = found.terminated | found.truncated
+                start = found.obs.copy()
+                for index in np.flatnonzero(over):
+                    start[index] = worlds.reset(int(index))
+                self.at = start
+                life, total, action = step(life, numbers, total, action, found, over, start)
+                done += 1
+        except RunError as error:
+            self.at = None
+            raise HostFailed(str(error), life, done) from None
+        share = 1.0 / length
+        return life, jax.tree.map(lambda x: x * share, total)
+
+    def evaluate(
+        self, life: AgentLife, numbers: Numbers, seeds: Array, step: int
+    ) -> tuple[Array, Array, Info]:
+        """Returns and lengths [agents, episodes] on environments of their own."""
+        if self.tests is None:
+            self.tests = Worlds(self.static.environment, self.seeds)
+            for index in range(len(self.seeds)):
+                self.tests.reset(index, first=True)
+        episodes = [self._episode(life, numbers, step, e) for e in range(self._episodes)]
+        returns, lengths = (np.stack(x, axis=1) for x in zip(*episodes, strict=True))
+        return jnp.asarray(returns), jnp.asarray(lengths), {}
+
+    @property
+    def _episodes(self) -> int:
+        return self.static.evaluation.episodes
+
+    def _episode(
+        self, life: AgentLife, numbers: Numbers, step: int, episode: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        tests, agents = self.tests, len(self.seeds)
+        assert tests is not None
+        obs = np.stack([tests.reset(index) for index in range(agents)])
+        returns, lengths = np.zeros(agents, np.float32), np.zeros(agents, np.int32)
+        running, turn = np.ones(agents, bool), 0
+        place = np.array([step, episode], np.uint32)
+        while running.any():
+            when = np.broadcast_to(np.append(place, np.uint32(turn)), (agents, 3))
+            action = np.asarray(self._test(life, numbers, obs, when))
+            found = tests.step(action)
+            returns += np.where(running, found.reward, 0.0)
+            lengths += running
+            over = found.terminated | found.truncated
+            obs, turn = found.obs, turn + 1
+            for index in np.flatnonzero(over):
+                obs[index] = tests.reset(int(index))
+            running &= ~over & (lengths < self.static.environment.build().spec.time_limit)
+        return returns, lengths
+
+    def _worlds(self) -> Worlds:
+        if self.worlds is None:
+            self.worlds = Worlds(self.static.environment, self.seeds)
+        return self.worlds
+
+    def _begin(self, life: AgentLife, worlds: Worlds) -> AgentLife:
+        """A first episode, or a new one after the process was interrupted."""
+        fresh = not np.asarray(life.dyna.replay.total).any()
+        obs = np.stack([worlds.reset(i, first=fresh) for i in range(len(self.seeds))])
+        self.at = obs
+        zero = np.zeros(len(self.seeds), np.int32)
+        return life._replace(obs=jnp.asarray(obs), episode_step=jnp.asarray(zero))
+
+
+def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
+    """A new agent that has seen nothing."""
+    env, dyna = build(of_agent(static, numbers))
+    life_key, init_key, _ = jax.random.split(jax.random.key(seed), 3)
+    obs = jnp.asarray(env.spec.example_obs())
+    nothing = (jnp.full_like(obs, jnp.inf), jnp.full_like(obs, -jnp.inf))
+    return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32), nothing)
+
+
+def settings_now(static: Settings, life: AgentLife, numbers: Numbers) -> Settings:
+    """The settings of an agent, with Π where it has been if the Box has no bounds."""
+    settings = of_agent(static, numbers)
+    spec = static.environment.build().spec
+    finite = np.isfinite(spec.low) & np.isfinite(spec.high) & (not static.environment.scaling)
+    bounds = tuple(
+        jnp.where(finite, given, seen)
+        for given, seen in zip((spec.low, spec.high), life.seen, strict=True)
+    )
+    return with_numbers(settings, {"environment.bounds": bounds})
+
+
+def choose(static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers) -> Array:
+    """The action of the behaviour policy."""
+    _, act_key, _ = jax.random.split(life.key, 3)
+    env, dyna = build(settings_now(static, life, numbers))
+    if warm_up:
+        return random_action(act_key, env.spec)
+    return dyna.act(act_key, life.dyna, life.obs)
+
+
+def time_step(
+    static: Settings,
+    warm_up: bool,
+    life: AgentLife,
+    numbers: Numbers,
+    total: Info | None,
+    action: Array,
+    found: Any,
+    over: Array,
+    start: Array,
+) -> tuple[AgentLife, Info, Array]:
+    """Learn from what the action led to, and choose the next one."""
+    key, _, learn_key = jax.random.split(life.key, 3)
+    low, high = life.seen
+    seen = (jnp.minimum(low, found.obs), jnp.maximum(high, found.obs))
+    life = life._replace(seen=(jnp.minimum(seen[0], life.obs), jnp.maximum(seen[1], life.obs)))
+    env, dyna = build(settings_now(static, life, numbers))
+    discount = env.spec.discount * (1.0 - found.terminated)
+    transition = Transition(life.obs, action, found.reward, discount, found.obs)
+    learn = dyna.observe if warm_up else dyna.learn
+    state, info = learn(learn_key, life.dyna, transition)
+    episode_step = jnp.where(over, 0, life.episode_step + 1)
+    life = AgentLife(key, state, start, episode_step, life.seen)
+    info = {name: x.astype(jnp.float32) for name, x in info.items()}
+    total = info if total is None else jax.tree.map(jnp.add, total, info)
+    return life, total, choose(static, warm_up, life, numbers)
+
+
+def test_action(
+    static: Settings, life: AgentLife, numbers: Numbers, obs: Array, when: Array
+) -> Array:
+    """The action of an evaluation episode: `when` is the step, the episode and its turn."""
+    settings = settings_now(static, life, numbers)
+    env = settings.environment.build()
+    agent = settings.agent.build(env.spec)
+    if env.spec.num_actions is None:
+        return agent.greedy(life.dyna.agent, obs)
+    key = jax.random.fold_in(life.key, STREAM)
+    for number in range(3):
+        key = jax.random.fold_in(key, when[number])
+    return agent.act(key, life.dyna.agent, obs, settings.evaluation.epsilon)
