@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import SCALES, Scale
 from hcdyna.experiments.running import Say, run_missing
 
+LONGEST = "fig4"
 NO_METADATA = {"Software": None}
 """Pictures do not say which program drew them, so that the same data give the same file."""
 
@@ -50,7 +53,7 @@ class Reproduction:
         Figures that were not asked for keep what was written of them before.
         """
         from hcdyna.experiments.paper.page import page
-        from hcdyna.experiments.paper.verdicts import judged, markdown
+        from hcdyna.experiments.paper.verdicts import markdown
 
         path = self.folder / "claims.json"
         claims: dict[str, list[dict[str, Any]]] = {name: [] for name in FIGURES}
@@ -59,12 +62,15 @@ class Reproduction:
                 claims[claim["figure"]].append(claim)
         pictures_folder = self.folder / "figures"
         pictures_folder.mkdir(parents=True, exist_ok=True)
-        for name in figures:
-            results = self.results(name)
-            claims[name] = judged(name, self.cells(name), results, self.scale)
-            for stem, picture in figure(name).draw(results, self.scale).items():
-                picture.savefig(pictures_folder / f"{stem}.png", dpi=110, metadata=NO_METADATA)
-            self.say(f"{name}: {len(claims[name])} claims judged")
+        # Each figure in a process of its own: bootstraps and pictures take seconds each.
+        with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+            made = {
+                name: pool.submit(judge_and_draw, self.folder, self.scale.name, name)
+                for name in sorted(figures, key=lambda name: name != LONGEST)
+            }
+            for name in figures:
+                claims[name] = made[name].result()
+                self.say(f"{name}: {len(claims[name])} claims judged")
         every = [claim for name in FIGURES for claim in claims[name]]
         path.write_text(json.dumps(every, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         (self.folder / "verdicts.md").write_text(markdown(every, self.scale), encoding="utf-8")
@@ -98,6 +104,17 @@ class Reproduction:
                 name, figure(name).TITLE, str(len(cells)), str(len(cells) - len(there)), cost(there)
             )
         return table
+
+
+def judge_and_draw(folder: Path, scale: str, name: str) -> list[dict[str, Any]]:
+    """The claims of one figure; its pictures go to the folder."""
+    from hcdyna.experiments.paper.verdicts import judged
+
+    reproduction = Reproduction(folder, scale)
+    results = reproduction.results(name)
+    for stem, picture in figure(name).draw(results, reproduction.scale).items():
+        picture.savefig(folder / "figures" / f"{stem}.png", dpi=110, metadata=NO_METADATA)
+    return judged(name, reproduction.cells(name), results, reproduction.scale)
 
 
 def pictures_of(name: str, folder: Path) -> list[str]:
