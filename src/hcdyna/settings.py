@@ -63,7 +63,8 @@ def hints_of(kind: Any) -> dict[str, Any]:
 
 def check(part: Any) -> None:
     """Raise SettingsError for the first value that can't be right; call it from __post_init__."""
-    hints = hints_of(type(part))
+    kind: Any = type(part)
+    hints = hints_of(kind)
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
         problem = _problem(value, hints[field.name], field.metadata.get("bounds", {}))

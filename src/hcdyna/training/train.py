@@ -23,6 +23,7 @@ from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
 from hcdyna.results.store import Store, read_arrays, step_of
 from hcdyna.settings import Settings
+from hcdyna.shorthand import settings_named
 from hcdyna.training import checkpoint, memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
 from hcdyna.training.compiled import spread as spread_over
@@ -34,17 +35,24 @@ OnChunk = Callable[[Progress], Any]
 
 
 def train(
-    settings: Settings | Sequence[Settings],
+    settings: Settings | Sequence[Settings] | str,
     seeds: int | Sequence[int] = 1,
     on_chunk: OnChunk = lambda progress: None,
     out: str | Path | None = None,
+    **options: Any,
 ) -> Run:
     """Train one agent per setting and seed, all in one program; `seeds=3` means 0, 1, 2.
 
-    Settings may differ in numbers only (learning rate, η, ε, …). `on_chunk` is called on the host
-    after every evaluation; training ends early if it returns True. `out` is a folder to keep the
-    run in; if the same run is there already, it goes on where it stopped.
+    Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). The name of an environment,
+    ours or Gymnasium's, with `options` such as search_control="hill_climbing" or steps=100_000 will
+    do too. `on_chunk` is called on the host after every evaluation; training ends early if it
+    returns True. `out` is a folder to keep the run in; if the same run is there already, it goes on
+    where it stopped.
     """
+    if isinstance(settings, str):
+        settings = settings_named(settings, **options)
+    elif options:
+        raise SettingsError(f"{next(iter(options))}: give it in the settings")
     every_setting = [settings] if isinstance(settings, Settings) else list(settings)
     every_seed = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     if not every_seed or not all(0 <= seed < 2**32 for seed in every_seed):
