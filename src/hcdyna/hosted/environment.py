@@ -68,18 +68,18 @@ class Hosted:
         discrete = spec_of(self.id).num_actions is not None
         return {"agent": "dqn" if discrete else "ddpg", "model": "learned"}
 
-    def make(self) -> gymnasium.Env:
-        """A fresh environment."""
-        return make(self.id)
+    def make(self, **options: Any) -> gymnasium.Env:
+        """A fresh environment; options such as render_mode are those of `gymnasium.make`."""
+        return make(self.id, **options)
 
 
-def make(name: str) -> gymnasium.Env:
+def make(name: str, **options: Any) -> gymnasium.Env:
     """`gymnasium.make`, with errors of one line; a module before a colon is imported first."""
     module, _, _ = name.rpartition(":")
     try:
         if module:
             importlib.import_module(module)
-        return gymnasium.make(name.rpartition(":")[2])
+        return gymnasium.make(name.rpartition(":")[2], **options)
     except Exception as error:  # anything can go wrong in code that is not ours
         raise SettingsError(f"environment = {name}: {' '.join(str(error).split())}") from None
 

@@ -128,7 +128,8 @@ def scale_of(hosted: Hosted) -> Scale:
     env = hosted.make()
     space: Any = env.observation_space
     low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
-    bounded = np.isfinite(low) & np.isfinite(high) & (high - low < 1e6)
+    bounded = (np.abs(low) < 1e6) & (np.abs(high) < 1e6)
+    low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 0.0)
     obs, _ = within(hosted, lambda: env.reset(seed=0))
     env.action_space.seed(0)
     rows = [obs]

@@ -1,0 +1,39 @@
+"""hcdyna check-env"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from hcdyna.cli.options import parse
+from hcdyna.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class CheckEnv:
+    """Can hcdyna train on this Gymnasium environment, how fast is it, what would be assumed?"""
+
+    id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID")]
+    """CartPole-v1, or my_package:MyEnv-v0 to import my_package first."""
+    steps: int = 1_000
+    """Random steps to take."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(CheckEnv, arguments, "check-env")
+    if options.steps < 1:
+        raise SettingsError(f"steps = {options.steps}: must be at least 1")
+    from hcdyna.hosted.checking import check_environment
+    from hcdyna.hosted.environment import Hosted
+
+    found = check_environment(Hosted(options.id), options.steps)
+    table = Table(title=f"{options.id}: can be used", show_header=False)
+    for topic, words in found.items():
+        table.add_row(topic, words)
+    Console(width=100).print(table)
+    print(f"hcdyna train --env {options.id} --steps 20000 --seeds 4")

@@ -1,0 +1,89 @@
+"""Dynamics of your own as the model, or known rewards and ends beside a learned next state."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+from hcdyna.errors import SettingsError
+from hcdyna.models.learned import LearnedModel
+from hcdyna.settings import PythonOnly, check
+from hcdyna.types import Array, Environment, Key, Model, Outcome
+
+Answer = Callable[[Array, Array, Array], Array]
+"""obs [d], action, next_obs [d] → a scalar."""
+
+
+def from_function(function: Callable[..., Any]) -> FromFunction:
+    """A model from f(obs, action) or f(key, obs, action) → next_obs, reward, terminated.
+
+    The function is one of JAX, for one state [d] and one action: a simulator, equations of motion.
+
+    >>> import jax.numpy as jnp
+    >>> from hcdyna import Settings
+    >>> def drift(obs, action):
+    ...     return obs + 0.05 * (action - 1), -1.0, obs[0] > 0.9
+    >>> Settings(environment="CartPole-v1", model=from_function(drift)).model.function is drift
+    True
+    """
+    return FromFunction(function)
+
+
+@dataclass(frozen=True)
+class FromFunction:
+    """Ask a function of yours; nothing to learn."""
+
+    function: PythonOnly[Callable[..., Any] | None] = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not callable(self.function):
+            raise SettingsError(f"FromFunction.function = {self.function!r}: must be a function")
+
+    def build(self, env: Environment) -> Model:
+        function: Callable[..., Any] = self.function  # type: ignore[assignment]
+        with_key = len(inspect.signature(function).parameters) == 3
+
+        def predict(key: Key, state: object, obs: Array, action: Array) -> Outcome:
+            found = function(key, obs, action) if with_key else function(obs, action)
+            next_obs, reward, terminated = found
+            return Outcome(
+                env.project(jnp.asarray(next_obs, obs.dtype).reshape(obs.shape)),
+                jnp.asarray(reward, jnp.float32).reshape(()),
+                jnp.asarray(terminated).astype(bool).reshape(()),
+            )
+
+        return Model(
+            init=lambda key: (),
+            predict=predict,
+            update=lambda key, state, replay: (state, {}),
+        )
+
+
+@dataclass(frozen=True)
+class PartlyKnown(LearnedModel):
+    """As `learned`, with a reward or an end of the episode that need not be learned."""
+
+    reward: PythonOnly[Answer | None] = None
+    """obs [d], action, next_obs [d] → reward; None: learned."""
+    terminated: PythonOnly[Answer | None] = None
+    """obs [d], action, next_obs [d] → whether the episode ends; None: learned."""
+
+    def build(self, env: Environment) -> Model:
+        model = super().build(env)
+
+        def predict(key: Key, state: object, obs: Array, action: Array) -> Outcome:
+            outcome = model.predict(key, state, obs, action)
+            if self.reward is not None:
+                given = self.reward(obs, action, outcome.next_obs)
+                outcome = outcome._replace(reward=jnp.asarray(given, jnp.float32).reshape(()))
+            if self.terminated is not None:
+                given = self.terminated(obs, action, outcome.next_obs)
+                outcome = outcome._replace(terminated=jnp.asarray(given).astype(bool).reshape(()))
+            return outcome
+
+        return model._replace(predict=predict)
