@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hcdyna.rounding import round_every_operation
 
 if TYPE_CHECKING:
+    from hcdyna import callbacks
     from hcdyna.agents.ddpg import DDPG
     from hcdyna.agents.dqn import DQN
     from hcdyna.agents.tabular import Tabular
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
     from hcdyna.search_control.uniform import Uniform
     from hcdyna.search_control.visited_pairs import VisitedPairs
     from hcdyna.settings import Evaluation, Settings, Training
+    from hcdyna.training.policy_file import load
     from hcdyna.training.run import Run
-    from hcdyna.training.train import load, resume, train
+    from hcdyna.training.train import resume, train
+    from hcdyna.training.trained import TrainedAgent
 
 __version__ = "0.1.0"
 
@@ -68,14 +71,16 @@ HOME_OF = {
     "Tabular": "hcdyna.agents.tabular",
     "TabularGridWorld": "hcdyna.environments.tabular_grid_world",
     "TabularHillClimbing": "hcdyna.search_control.tabular_hill_climbing",
+    "TrainedAgent": "hcdyna.training.trained",
     "Training": "hcdyna.settings",
     "TrueModel": "hcdyna.models.true",
     "Uniform": "hcdyna.search_control.uniform",
     "VisitedPairs": "hcdyna.search_control.visited_pairs",
+    "callbacks": "hcdyna.callbacks",
     "climb": "hcdyna.search_control.climbing",
     "Interrupted": "hcdyna.errors",
     "RunError": "hcdyna.errors",
-    "load": "hcdyna.training.train",
+    "load": "hcdyna.training.policy_file",
     "resume": "hcdyna.training.train",
     "drawn": "hcdyna.search_control.base",
     "queued": "hcdyna.search_control.base",
@@ -111,10 +116,12 @@ __all__ = [
     "Tabular",
     "TabularGridWorld",
     "TabularHillClimbing",
+    "TrainedAgent",
     "Training",
     "TrueModel",
     "Uniform",
     "VisitedPairs",
+    "callbacks",
     "climb",
     "drawn",
     "load",
@@ -125,12 +132,17 @@ __all__ = [
 ]
 
 round_every_operation()
+importlib.import_module("hcdyna.gymnasium_envs")  # so that gymnasium.make knows our domains
 
 
 def __getattr__(name: str) -> Any:
+    if name == "models":
+        return importlib.import_module("hcdyna.models")
     if name not in HOME_OF:
         raise AttributeError(f"module 'hcdyna' has no attribute {name!r}")
-    return getattr(importlib.import_module(HOME_OF[name]), name)
+    home = importlib.import_module(HOME_OF[name])
+    # `callbacks` is a module as a whole.
+    return home if HOME_OF[name] == f"{__name__}.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

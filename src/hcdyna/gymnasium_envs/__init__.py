@@ -1,12 +1,12 @@
 """Our own domains as Gymnasium environments, for any library that knows Gymnasium.
 
-Importing this module registers them; nothing of JAX is imported before one is made:
+`import hcdyna` registers them; nothing of JAX is imported before one is made:
 
-    import hcdyna.gymnasium_envs
+    import hcdyna
     env = gymnasium.make("hcdyna/GridWorld-v0", move_noise=0.01)
 
 Gymnasium has had no plug-ins since 1.0, but imports the module that stands before a colon, so that
-`gymnasium.make("hcdyna.gymnasium_envs:hcdyna/GridWorld-v0")` needs no import.
+`gymnasium.make("hcdyna:hcdyna/GridWorld-v0")` needs no import.
 """
 
 from __future__ import annotations
