@@ -1,12 +1,12 @@
 """Gymnasium environments on the host: the same results as our compiled ones, and how fast.
 
-    python benchmarks/hosted.py same        # CartPole and Acrobot, hosted against compiled, 10 seeds
+    python benchmarks/hosted.py same        # CartPole and Acrobot, hosted against compiled
     python benchmarks/hosted.py speed       # steps per second against Stable-Baselines3's DQN
     python benchmarks/hosted.py others      # LunarLander, Pendulum, HalfCheetah: 20,000 steps each
 
-`same` fails if the intervals of the mean returns do not overlap, `speed` if a ratio is below its bar
-(3 with one seed, 10 with eight), `others` if one can't be trained on; what is not installed is left
-out, and said.
+`same` fails if the intervals of the mean returns do not overlap, `speed` if a ratio is below its
+bar (3 with one seed, 10 with eight), `others` if one can't be trained on; what is not installed is
+left out, and said.
 """
 
 from __future__ import annotations
