@@ -18,9 +18,11 @@ COMMANDS = {
     "eval": "let the trained agents of a run play episodes",
     "list": "environments, strategies, agents, models, presets or runs",
     "plot": "learning curves of runs, or what an agent sees, as a picture",
+    "watch": "an episode of a trained agent as a film, beside its values",
     "report": "one interactive page about a run, or several compared",
     "export": "curves or diagnostics as CSV or Parquet",
     "bench": "measure speed and memory here, beside peers where installed",
+    "check-env": "can a Gymnasium environment be trained on, and how fast?",
     "reproduce": "the figures and claims of the paper",
 }
 """Each is the function `main` of the module of that name in `commands`."""
@@ -36,7 +38,7 @@ commands:
 examples:
   hcdyna train --env MountainCar --search-control hill_climbing --seeds 30 --steps 50000
   hcdyna train --preset demo --env GridWorld --seeds 4 --out runs/first
-  hcdyna plot runs/first          hcdyna report runs/first
+  hcdyna plot runs/first          hcdyna report runs/first          hcdyna watch runs/first
 
 hcdyna COMMAND --help explains a command and all its options."""
 
@@ -46,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = arguments[0] if arguments else "--help"
     if command in ("-h", "--help"):
-        print(USAGE.format(commands="\n".join(f"  {k:<8} {v}" for k, v in COMMANDS.items())))
+        print(USAGE.format(commands="\n".join(f"  {k:<10} {v}" for k, v in COMMANDS.items())))
         return 0
     if command == "--version":
         from hcdyna import __version__
@@ -61,7 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = show_warning
-            importlib.import_module(f"hcdyna.cli.commands.{command}").main(arguments[1:])
+            module = command.replace("-", "_")
+            importlib.import_module(f"hcdyna.cli.commands.{module}").main(arguments[1:])
     except (SettingsError, RunError) as error:
         say(f"hcdyna: {error}")
         return 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from hcdyna.callbacks import Pace, brief, print_progress
 from hcdyna.results.tracking import tracker
 from hcdyna.settings import Settings
 from hcdyna.statistics.summaries import mean_interval
@@ -33,8 +33,10 @@ def follow(
             calls.append(stack.enter_context(tracker(track, folder)))
         last: list[Progress] = []
         if not quiet:
-            view = bar if sys.stdout.isatty() else lines
-            calls.append(stack.enter_context(view(settings.training.steps, agents)))
+            if sys.stdout.isatty():
+                calls.append(stack.enter_context(bar(settings.training.steps, agents)))
+            else:
+                calls.append(print_progress())
             calls.append(lambda progress: last.append(progress))
 
         def on_chunk(progress: Progress) -> None:
@@ -57,57 +59,16 @@ def bar(total: int, agents: int) -> Iterator[OnChunk]:
         TextColumn("{task.fields[outcome]}"),
         TimeRemainingColumn(),
     )
-    pace = Pace(agents)
+    pace = Pace()
     with Bar(*columns) as shown:
         task = shown.add_task("", total=total, speed="compiling", outcome="")
 
         def on_chunk(progress: Progress) -> None:
-            speed = f"{pace.at(progress.steps[-1]):,.0f} steps/s"
+            speed = f"{pace.at(progress.steps[-1]) * agents:,.0f} steps/s"
             now = progress.steps[-1]
             shown.update(task, completed=now, speed=speed, outcome=brief(progress))
 
         yield on_chunk
-
-
-@contextlib.contextmanager
-def lines(total: int, agents: int) -> Iterator[OnChunk]:
-    """The same in plain lines, where the output is not a terminal."""
-    pace = Pace(agents)
-
-    def on_chunk(progress: Progress) -> None:
-        step = progress.steps[-1]
-        speed = pace.at(step)
-        left = (total - step) * agents / speed if speed else 0.0
-        print(
-            f"{step:>9,} of {total:,} steps  {speed:>8,.0f} steps/s  {brief(progress)}  "
-            f"{left:,.0f} s left",
-            flush=True,
-        )
-
-    yield on_chunk
-
-
-class Pace:
-    """Environment steps per second of all agents together, since the call before."""
-
-    def __init__(self, agents: int) -> None:
-        self.agents, self.time = agents, time.monotonic()
-        self.step = 0
-
-    def at(self, step: int) -> float:
-        """The pace of the steps up to this one; the first call includes compilation."""
-        now = time.monotonic()
-        taken = step - self.step
-        elapsed, self.step, self.time = now - self.time, step, now
-        return taken * self.agents / max(elapsed, 1e-9)
-
-
-def brief(progress: Progress) -> str:
-    """The latest mean return and its spread over agents, and how many have diverged."""
-    returns = progress.returns[-1].mean(axis=-1)
-    diverged = int(progress.diverged[-1].sum())
-    text = f"return {returns.mean():.1f} ± {returns.std():.1f}"
-    return f"{text}, {diverged} diverged" if diverged else text
 
 
 def outcome(run: Progress | Run) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -141,6 +141,20 @@ class Run:
             columns[name] = values.ravel()
         return columns
 
+    def frame(
+        self,
+        what: Literal["curves", "diagnostics"] = "curves",
+        *,
+        library: Literal["pandas", "polars"] = "pandas",
+    ) -> Any:
+        """The columns of `curves` or `diagnostics` as a data frame; the library must be installed.
+
+        >>> run.frame().groupby("step")["return"].mean()  # doctest: +SKIP
+        """
+        from hcdyna.results.frames import frame
+
+        return frame(self, what, library)
+
     def state(self, seed: int, setting: int = 0) -> Any:
         """The final DynaState of one agent, on the host."""
         index = setting * len(self.seeds) + self.seeds.index(seed)
@@ -151,6 +165,8 @@ class Run:
         seed = self.seeds[0] if seed is None else seed
         if seed not in self.seeds:
             raise SettingsError(f"seed = {seed}: must be one of {self.seeds}")
+        if not 0 <= setting < len(self.settings):
+            raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
         return TrainedAgent(self.settings[setting], self.state(seed, setting).agent)
 
     def evaluate(

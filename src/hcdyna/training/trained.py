@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from gymnasium import spaces
 
 from hcdyna.errors import SettingsError
+from hcdyna.hosted.environment import Hosted, to_action
+from hcdyna.hosted.worlds import Scale, scale_of
 from hcdyna.settings import Settings
 from hcdyna.training.evaluation import run_episode
+from hcdyna.types import Agent, Array, Key, Spec
 
 AFTERWARDS = 0x504C4159
 """Sets the random numbers of these episodes apart from those of training and its evaluations."""
@@ -24,6 +31,13 @@ class TrainedAgent:
     >>> agent = train(settings, seeds=2).agent()
     >>> agent.predict([0.1, 0.1]).shape, agent.predict([[0.1, 0.1], [0.5, 0.4]]).shape
     ((), (2,))
+    >>> agent.predict([0.1, 0.1], deterministic=False, epsilon=1.0, seed=5) in range(4)
+    True
+    >>> import hcdyna, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = hcdyna.load(agent.save(f"{folder}/agent.safetensors"))
+    >>> bool(same.value([0.3, 0.4]) == agent.value([0.3, 0.4]))
+    True
     """
 
     def __init__(self, settings: Settings, state: Any) -> None:
@@ -32,25 +46,107 @@ class TrainedAgent:
         agent = settings.agent.build(self.spec)
         self._greedy = jax.jit(jax.vmap(agent.greedy, (None, 0)))
         self._value = jax.jit(jax.vmap(agent.value, (None, 0)))
+        self._behave = jax.jit(partial(behave_in_all, self.spec, agent))
 
-    def predict(self, obs: Any) -> np.ndarray:
-        """The best action for an observation [d], or for many [n, d]."""
-        return self._for_all(self._greedy, obs)
+    def predict(
+        self,
+        obs: Any,
+        deterministic: bool = True,
+        epsilon: float | None = None,
+        seed: int | None = None,
+    ) -> np.ndarray:
+        """The action for an observation [d], or for many [n, d].
+
+        It is the best one, or, if not `deterministic`, that of the behaviour: ε-greedy with the
+        training's ε unless `epsilon` is given; continuous actions get exploration noise, which
+        ε = 0 switches off. Equal seeds give equal actions; no seed, new ones on every call. On a
+        Gymnasium environment, observations and actions are its own, as in `env.step(action)`.
+        """
+        if deterministic:
+            if epsilon is not None:
+                raise SettingsError(f"epsilon = {epsilon}: needs deterministic=False")
+            return self._own_actions(self._for_all(self._greedy, obs))
+        epsilon = checked_epsilon(self.settings.training.epsilon if epsilon is None else epsilon)
+        seed = int(np.random.default_rng().integers(2**32)) if seed is None else int(seed)
+        if not 0 <= seed < 2**32:
+            raise SettingsError(f"seed = {seed}: must be a number from 0 to 2³² − 1")
+        numbers = np.uint32(seed), np.float32(epsilon)
+        return self._own_actions(self._for_all(self._behave, obs, *numbers))
 
     def value(self, obs: Any) -> np.ndarray:
         """The value estimate V̂(s) of an observation [d], or of many [n, d]."""
         return self._for_all(self._value, obs)
 
-    def _for_all(self, function: Any, obs: Any) -> np.ndarray:
+    def save(self, path: str | Path) -> Path:
+        """Write the policy alone, as a .safetensors file that `hcdyna.load` reads."""
+        from hcdyna.training import policy_file
+
+        return policy_file.save(self, path)
+
+    def _for_all(self, function: Any, obs: Any, *more: Any) -> np.ndarray:
         shape = self.spec.low.shape
-        rows = np.asarray(obs, self.spec.low.dtype)
+        rows = np.asarray(obs)
         one = rows.shape == shape
         if not one and rows.shape[1:] != shape:
             raise SettingsError(
                 f"obs of shape {rows.shape}: must be {shape} for one or (n, *{shape}) for many"
             )
-        found = np.asarray(function(self.state, rows[None] if one else rows))
+        rows = rows if self._scale is None else self._scale(rows)
+        rows = rows.astype(self.spec.low.dtype)
+        found = np.asarray(function(self.state, rows[None] if one else rows, *more))
         return found[0] if one else found
+
+    def _own_actions(self, found: np.ndarray) -> np.ndarray:
+        """Our indices, or numbers in [−1, 1], as actions of a Gymnasium environment."""
+        space = self._space
+        if space is None:
+            return found
+        if isinstance(space, spaces.Discrete):
+            return found + space.start
+        return to_action(space, found)
+
+    @functools.cached_property
+    def _space(self) -> spaces.Space | None:
+        """The action space of a Gymnasium environment; None where the world is ours."""
+        if not isinstance(self.settings.environment, Hosted):
+            return None
+        env = self.settings.environment.make()
+        env.close()
+        return env.action_space
+
+    @functools.cached_property
+    def _scale(self) -> Scale | None:
+        """What observations were scaled by in training, if they were."""
+        environment = self.settings.environment
+        hosted = isinstance(environment, Hosted) and environment.scaling
+        return scale_of(environment) if hosted else None
+
+
+def behave_in_all(
+    spec: Spec, agent: Agent, state: Any, obs: Array, seed: Array, epsilon: Array
+) -> Array:
+    """Actions [n, …] of the behaviour in obs [n, d]; a row does not depend on those behind it."""
+    numbers = jnp.arange(len(obs))
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed), numbers)
+    action = partial(behave, spec, agent, state, epsilon=epsilon)
+    return jax.vmap(action)(obs, keys)
+
+
+def behave(
+    spec: Spec, agent: Agent, state: Any, obs: Array, key: Key, epsilon: Array | float
+) -> Array:
+    """One action of the behaviour, with noise of its own where actions are continuous."""
+    if spec.num_actions is not None or agent.explore is None:
+        return agent.act(key, state, obs, epsilon)
+    normal = jax.random.normal(key, (spec.action_size or 0,))
+    return jnp.where(epsilon > 0, agent.explore(state, obs, normal), agent.greedy(state, obs))
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """ε itself, if it can be one."""
+    if not 0 <= epsilon <= 1:
+        raise SettingsError(f"epsilon = {epsilon}: must be from 0 to 1")
+    return epsilon
 
 
 def evaluate(
@@ -60,12 +156,30 @@ def evaluate(
     if episodes < 1:
         raise SettingsError(f"episodes = {episodes}: must be at least 1")
     first = settings[0]
-    epsilon = first.evaluation.epsilon if epsilon is None else epsilon
-    if not 0 <= epsilon <= 1:
-        raise SettingsError(f"epsilon = {epsilon}: must be from 0 to 1")
-    env = first.environment.build()
-    agent = first.agent.build(env.spec)
+    epsilon = checked_epsilon(first.evaluation.epsilon if epsilon is None else epsilon)
     count = len(settings) * len(seeds)
+    states = jax.tree.map(lambda x: np.asarray(x)[:count], agents)
+    seed_of_agent = np.tile(np.array(seeds, np.uint32), len(settings))
+    if isinstance(first.environment, Hosted):
+        from hcdyna.training.playing import returns_and_lengths
+
+        players = [
+            TrainedAgent(settings[i // len(seeds)], jax.tree.map(lambda x, i=i: x[i], states))
+            for i in range(count)
+        ]
+        found = returns_and_lengths(players, seed_of_agent.tolist(), episodes, epsilon)
+    else:
+        found = compiled_episodes(first, states, seed_of_agent, episodes, epsilon)
+    returns, lengths = (np.asarray(x).reshape(len(settings), len(seeds), -1) for x in found)
+    return returns, lengths
+
+
+def compiled_episodes(
+    settings: Settings, states: Any, seeds: np.ndarray, episodes: int, epsilon: float
+) -> tuple[Any, Any]:
+    """Returns and lengths [agents, episodes] where the world is compiled together with them."""
+    env = settings.environment.build()
+    agent = settings.agent.build(env.spec)
 
     @jax.jit
     def play(seed: jax.Array, state: Any) -> tuple[jax.Array, jax.Array]:
@@ -73,7 +187,4 @@ def evaluate(
         episode = partial(run_episode, env=env, agent=agent, state=state, epsilon=epsilon)
         return jax.vmap(episode)(jax.random.split(key, episodes))
 
-    states = jax.tree.map(lambda x: np.asarray(x)[:count], agents)
-    found = jax.vmap(play)(np.tile(np.array(seeds, np.uint32), len(settings)), states)
-    returns, lengths = (np.asarray(x).reshape(len(settings), len(seeds), -1) for x in found)
-    return returns, lengths
+    return jax.vmap(play)(seeds, states)

@@ -1,0 +1,99 @@
+"""Ready-made functions for `train(…, on_chunk=…)`, which is called after every evaluation.
+
+Any function of a `Progress` will do; training ends early if it returns True.
+
+    from hcdyna import Settings, callbacks, train
+    on_chunk = callbacks.all_of(callbacks.print_progress(), callbacks.stop_at_return(-60))
+    run = train(Settings(), seeds=10, on_chunk=on_chunk)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hcdyna.errors import SettingsError
+
+if TYPE_CHECKING:
+    from hcdyna.training.run import Progress
+
+Callback = Callable[["Progress"], bool | None]
+
+
+def stop_at_return(value: float, window: int = 5) -> Callback:
+    """Stop once the mean return over seeds and the last `window` evaluations is at least `value`.
+
+    Of several settings, each must have got there. An agent without a finite return never does.
+    """
+    if not math.isfinite(value):
+        raise SettingsError(f"value = {value}: must be a finite number")
+    if window < 1:
+        raise SettingsError(f"window = {window}: must be at least 1")
+
+    def stop(progress: Progress) -> bool:
+        if len(progress.returns) < window:
+            return False
+        latest = np.stack(progress.returns[-window:])  # [window, settings, seeds, episodes]
+        return bool((latest.mean(axis=(0, 2, 3)) >= value).all())
+
+    return stop
+
+
+def print_progress() -> Callback:
+    """Print a line after every evaluation: steps, speed, returns and the time that is left."""
+    pace = Pace()
+
+    def report(progress: Progress) -> None:
+        step, total = progress.steps[-1], progress.settings[0].training.steps
+        agents = len(progress.settings) * len(progress.seeds)
+        speed = pace.at(step) * agents
+        left = (total - step) * agents / speed if speed else 0.0
+        print(
+            f"{step:>9,} of {total:,} steps  {speed:>8,.0f} steps/s  {brief(progress)}  "
+            f"{left:,.0f} s left",
+            flush=True,
+        )
+
+    return report
+
+
+def all_of(*callbacks: Callback) -> Callback:
+    """Call all of these, in order; stop if any of them says so.
+
+    >>> both = all_of(lambda progress: print("called"), lambda progress: True)
+    >>> both(None)
+    called
+    True
+    """
+
+    def call(progress: Progress) -> bool:
+        answers = [callback(progress) for callback in callbacks]
+        return any(answer is True for answer in answers)
+
+    return call
+
+
+class Pace:
+    """Environment steps per second of one agent, since the call before."""
+
+    def __init__(self) -> None:
+        self.step, self.time = 0, time.monotonic()
+
+    def at(self, step: int) -> float:
+        """The pace of the steps up to this one; the first call includes compilation."""
+        now = time.monotonic()
+        taken, elapsed = step - self.step, now - self.time
+        self.step, self.time = step, now
+        return taken / max(elapsed, 1e-9)
+
+
+def brief(progress: Progress) -> str:
+    """The latest mean return and its spread over agents, and how many have diverged."""
+    returns = progress.returns[-1].mean(axis=-1)
+    diverged = int(progress.diverged[-1].sum())
+    text = f"return {returns.mean():.1f} ± {returns.std():.1f}"
+    return f"{text}, {diverged} diverged" if diverged else text

@@ -1,0 +1,48 @@
+"""hcdyna watch"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hcdyna.cli.options import RunFolder, parse
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Let a trained agent play, and write it as a film: the world beside the value estimate.
+
+    RUN is a run folder, or the .safetensors file of one agent.
+    """
+
+    run: RunFolder
+    seed: int | None = None
+    """Which agent; the first if not given."""
+    setting: int = 0
+    """Which setting, where a run has several."""
+    out: Path = Path("episode.gif")
+    """The film: .gif, or .mp4 if imageio-ffmpeg is installed."""
+    fps: int = 30
+    """Frames per second."""
+    episodes: int = 1
+    """Episodes to show, one after the other."""
+    epsilon: float | None = None
+    """Share of random actions; that of the run's evaluations if not given."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Watch, arguments, "watch")
+    from hcdyna.results.films import checked
+    from hcdyna.results.watch import watch
+    from hcdyna.training.policy_file import load
+    from hcdyna.training.trained import TrainedAgent
+
+    out = checked(options.out, options.fps)
+    agent, note = load(options.run), ""
+    if not isinstance(agent, TrainedAgent):
+        run = agent
+        seed = run.seeds[0] if options.seed is None else options.seed
+        agent = run.agent(seed, options.setting)
+        note = f", seed {seed}" + (f", after {run.steps[-1]:,} steps" if len(run.steps) else "")
+    print(watch(agent, out, options.episodes, options.fps, epsilon=options.epsilon, note=note))
