@@ -6,8 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PEERS := $(VENV)/.peers
+DOCS_VENV := .venv-docs
+DOCS := $(DOCS_VENV)/.installed
 
-.PHONY: setup demo test lint types bench lock clean
+.PHONY: setup demo test lint types bench docs docs-setup lock clean
 
 setup: $(STAMP)
 
@@ -43,6 +45,20 @@ $(PEERS): $(STAMP)
 bench: $(PEERS)
 	$(BIN)/hcdyna bench
 
+# The tools of the site, in an environment of their own: they read the sources and import nothing.
+$(DOCS): pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	  print(*extras["docs"], sep="\n")' > $(DOCS_VENV)/requirements.txt
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(DOCS_VENV)/requirements.txt
+	@touch $@
+
+docs-setup: $(DOCS)
+
+docs: $(DOCS)
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
 # Needs uv; the lock files hold hashes and no addresses.
 lock:
 	for extra in core dev; do \
@@ -51,5 +67,5 @@ lock:
 	    $$( [ $$extra = core ] || echo --extra $$extra ) -o requirements/$$extra.lock; done
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(DOCS_VENV) site demo build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

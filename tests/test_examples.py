@@ -1,0 +1,61 @@
+"""The examples run, small, as a user would start them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SMALL = ("--steps", "240", "--warmup", "120", "--seeds", "1")
+
+
+def run(script: str, *options: str) -> str:
+    done = subprocess.run(
+        [sys.executable, ROOT / script, *options],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_first_agent(tmp_path):
+    text = run("examples/first_agent.py", *SMALL, "--out", str(tmp_path / "run"))
+    assert "of five new episodes each" in text
+    assert (tmp_path / "run/curves.png").is_file()
+    assert (tmp_path / "run/agent.png").is_file()
+
+
+@pytest.mark.slow
+def test_own_strategy():
+    text = run("examples/own_strategy.py", *SMALL, "--beside", "replay")
+    assert "the contract is kept" in text
+    assert text.count("[") == 3, "the heading, and one line for each strategy"
+
+
+@pytest.mark.slow
+def test_own_gymnasium_env():
+    text = run("examples/own_gymnasium_env.py", *SMALL)
+    assert text.count("each agent") == 6
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_documentation(tmp_path):
+    run("docs/pictures/climb.py", *SMALL[:4], "--out", str(tmp_path))
+    for name in ("time_step", "climb", "noise", "replay_and_queue"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_documentation():
+    text = run("docs/pictures/scores.py")
+    choosing = (ROOT / "docs/choosing.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| GridWorld")]
+    assert len(rows) == 6
+    for row in rows:
+        for number in row.split("|")[3:-1]:
+            assert number.strip() in choosing, f"{row}: docs/choosing.md has another number"
