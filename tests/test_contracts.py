@@ -5,7 +5,8 @@ import pytest
 from hcdyna import SettingsError, registry, testing
 from hcdyna.search_control.hill_climbing import HillClimbing
 
-ENVIRONMENTS = list(registry.available("environments"))
+# Environments on the host have no dynamics to check: see tests/hosted.
+ENVIRONMENTS = [name for name in registry.available("environments") if name != "hosted"]
 SOME_OF_EACH_KIND = ["GridWorldContinuous", "TabularGridWorld", "CartPole"]
 
 

@@ -27,6 +27,7 @@ from hcdyna import (
     train,
 )
 from hcdyna.results.store import Store
+from hcdyna.training import saving
 
 SMALL = Settings(
     environment="GridWorld",
@@ -92,7 +93,8 @@ def test_a_run_that_is_finished_stays_as_it_is(whole):
     assert before == {path: path.stat().st_mtime_ns for path in whole.folder.rglob("*.npz")}
 
 
-def test_a_damaged_checkpoint_is_noticed_and_the_one_before_used(whole, tmp_path):
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_used(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "SAVING_SHARE", 1e9)  # after every evaluation, however slow
     with pytest.raises(OSError, match="power"):
         train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=stop_at(390))
     newest, before = Store.open(tmp_path).checkpoints()
