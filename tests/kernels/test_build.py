@@ -16,7 +16,8 @@ from hcdyna.types import Perceptron
     ("kernel", "more"),
     [
         ("climb", {"NORMALISE": 1, "PAIRS": 2}),
-        ("plan", {"UPDATES": 10, "REPLAYED": 16, "SIMULATED": 16}),
+        ("plan", {"REPLAYED": 16, "SIMULATED": 16, "FALLBACK": 0, "PRECISE": 0}),
+        ("plan", {"REPLAYED": 0, "SIMULATED": 32, "FALLBACK": 1, "PRECISE": 1}),
     ],
 )
 @pytest.mark.slow
