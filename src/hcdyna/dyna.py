@@ -63,6 +63,8 @@ def compose(
 ) -> Dyna:
     """One agent out of an environment, an agent, a model and a search-control strategy."""
     spec = env.spec
+    if search_control.sample is None:  # nothing is simulated, so nobody asks the model
+        model = model._replace(init=lambda key: (), update=lambda key, state, replay: (state, {}))
     fused = use_kernels(training.kernels, agent.perceptron, env)
 
     def init(key: Key) -> DynaState:

@@ -79,7 +79,7 @@ def make(name: str, **options: Any) -> gymnasium.Env:
     try:
         if module:
             importlib.import_module(module)
-        return gymnasium.make(name.rpartition(":")[2], **options)
+        return gymnasium.make(name.rpartition(":")[2], disable_env_checker=True, **options)
     except Exception as error:  # anything can go wrong in code that is not ours
         raise SettingsError(f"environment = {name}: {' '.join(str(error).split())}") from None
 

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna import ring
-from hcdyna.models.true import TrueModel
 from hcdyna.search_control.moments import distance
 from hcdyna.settings import Settings
 from hcdyna.types import Agent, Array, Environment, Info, Key, Model
@@ -45,7 +44,7 @@ def evaluate_agent(
     )
     returns, lengths = jax.vmap(episode)(keys)
     info: Info = {}
-    if not isinstance(settings.model, TrueModel):
+    if jax.tree.leaves(state.model):  # else it learns nothing, or nobody asks it
         info["model_error"] = model_error(model_key, env, settings.model.build(env), state)
     return returns, lengths, info
 
