@@ -6,9 +6,9 @@ Fails if a kernel is further from its reference than it may be: climbed states w
 same acceptances for at least 99% of agents over all steps; the parameters of all agents after n
 updates within 1e-4 of the size of their change in float32, or 1e-2 with products in TF32, which is
 the default of JAX itself. In brackets stands what 99% of agents stay under one by one. All inputs
-are drawn afresh. Beside it, for information, stands
-what n updates of agents in training lose against float64, fused and plain: there the greedy action
-is often nearly a tie and gradients nearly cancel, so that any rounding counts for more.
+are drawn afresh. Beside it, for information, stands what n updates of agents in training lose
+against float64, fused and plain: there the greedy action is often nearly a tie and gradients nearly
+cancel, so that any rounding counts for more.
 """
 
 from __future__ import annotations

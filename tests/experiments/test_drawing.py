@@ -108,6 +108,8 @@ def test_diverged_seeds_are_told_and_kept():
 def test_a_picture_can_be_laid_out():
     (picture,) = figure("fig3").draw(results("fig3", QUICK), QUICK).values()
     picture.draw_without_rendering()
+    boxes = [axes.get_position() for axes in picture.axes]
+    assert all(box.width > 0.1 and box.height > 0.1 for box in boxes), "no room for a panel"
 
 
 def test_best_is_by_the_end_and_never_without_a_number():

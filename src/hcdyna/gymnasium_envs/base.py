@@ -6,6 +6,7 @@ step at a time takes over ten times as long. The tests hold the two equal, bit f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ ELSEWHERE = {
 """Settings of our domains that have another place in Gymnasium."""
 
 
-class World(gymnasium.Env):
+class World(gymnasium.Env, ABC):
     """One of our domains. A subclass knows how it starts, what a step does and how it looks."""
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 20}  # noqa: RUF012
@@ -109,21 +110,21 @@ class World(gymnasium.Env):
             raise SettingsError(f"options['state'] = {state}: must lie in {self.observation_space}")
         return state if isinstance(self.observation_space, spaces.Box) else int(state)
 
+    @abstractmethod
     def _start(self) -> Any:
         """A start state, drawn from `self.np_random`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _outcome(self, action: Any) -> tuple[Any, float, bool]:
         """Next state, reward without noise, and whether the episode has ended."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _position(self) -> tuple[float, float]:
         """Where in the unit square the state is drawn."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw(self) -> Picture:
         """The world without the agent."""
-        raise NotImplementedError
 
 
 def spaces_of(spec: Spec) -> tuple[spaces.Space, spaces.Space]:

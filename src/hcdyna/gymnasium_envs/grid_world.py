@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,9 @@ class _Square(World):
         terminated = (state >= GOAL).all()
         return state, self.settings.goal_reward if terminated else -1.0, terminated
 
+    @abstractmethod
     def _displacement(self, action: Any) -> np.ndarray:
-        raise NotImplementedError
+        """The move that an action asks for, before wall and box have their say."""
 
     def _position(self) -> tuple[float, float]:
         return float(self.state[0]), float(self.state[1])
