@@ -3,7 +3,7 @@ so that cells can be named and run without it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -158,6 +158,17 @@ def best(results: dict[str, Result], family: str) -> str | None:
     ends = {label: float(np.mean(last_share(results[label].returns))) for label in members}
     # A mean that is not a number must not win.
     return max(members, key=lambda m: np.nan_to_num(ends[m], nan=-np.inf), default=None)
+
+
+def for_each_rate(
+    name: str,
+    results: dict[str, Result],
+    scale: Scale,
+    picture: Callable[[dict[str, Result], str, Scale], Figure],
+) -> dict[str, Figure]:
+    """A picture for each learning rate that there is something of."""
+    by_rate = {rate: of_rate(results, rate) for rate in scale.rates}
+    return {f"{name}-{rate}": picture(x, rate, scale) for rate, x in by_rate.items() if x}
 
 
 def of_rate(results: dict[str, Result], rate: str) -> dict[str, Result]:

@@ -30,12 +30,7 @@ def cells(scale: Scale) -> dict[str, Cell]:
 
 def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One picture for each learning rate: a row for each domain, a column for each n."""
-    found = {}
-    for rate in scale.rates:
-        there = drawing.of_rate(results, rate)
-        if there:
-            found[f"fig4-{rate}"] = picture(there, rate, scale)
-    return found
+    return drawing.for_each_rate("fig4", results, scale, picture)
 
 
 def picture(results: dict[str, Result], rate: str, scale: Scale) -> Figure:

@@ -46,12 +46,7 @@ def cells(scale: Scale) -> dict[str, Cell]:
 
 def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One picture for each learning rate, with a row for each look."""
-    found = {}
-    for rate in scale.rates:
-        there = drawing.of_rate(results, rate)
-        if there:
-            found[f"fig5-{rate}"] = picture(there, rate, scale)
-    return found
+    return drawing.for_each_rate("fig5", results, scale, picture)
 
 
 def picture(results: dict[str, Result], rate: str, scale: Scale) -> Figure:
