@@ -1,5 +1,6 @@
 """Small Gymnasium environments, good ones and bad ones, registered when this is imported."""
 
+import os
 import time
 
 import gymnasium
@@ -33,10 +34,14 @@ class Walk(gymnasium.Env):
         move = float(action[0]) / 2 if isinstance(action, np.ndarray) else action - 6
         self.place = float(np.clip(self.place + 0.1 * move, -1, 1))
         self.steps, self.age = self.steps + 1, self.age + 1
+        if self.fault == "slow":
+            time.sleep(0.003)
         obs, reward, end = self._obs(), -1.0, self.place >= 0.95
         if self.fault and self.steps >= self.at:
             if self.fault == "raises":
                 raise OSError("the motor is gone")
+            if self.fault == "dies":
+                os._exit(3)
             if self.fault == "not finite":
                 obs[1] = np.nan
             if self.fault == "shape":
@@ -68,6 +73,8 @@ for name, entry, options in [
     ("Dtype-v0", Walk, {"fault": "dtype"}),
     ("Reward-v0", Walk, {"fault": "reward"}),
     ("Hangs-v0", Walk, {"fault": "hangs"}),
+    ("Slow-v0", Walk, {"fault": "slow"}),
+    ("Dies-v0", Walk, {"fault": "dies"}),
     ("Pictures-v0", Pictures, {}),
     ("ManyButtons-v0", ManyButtons, {}),
 ]:

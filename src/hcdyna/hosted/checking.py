@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from hcdyna.hosted.environment import NO_LIMIT, Hosted, spec_of
+from hcdyna.hosted.processes import is_slow
 from hcdyna.hosted.worlds import Worlds
 from hcdyna.types import Spec
 
@@ -41,6 +42,7 @@ def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
         "ends": f"{ends} terminations, which end the return, and {limits} time limits, which don't",
         "time limit": "none" if spec.time_limit == NO_LIMIT else f"{spec.time_limit:,} steps",
         "speed": f"{steps / seconds:,.0f} steps a second here, one environment on one core",
+        "several seeds": stepping(hosted),
     }
 
 
@@ -78,3 +80,9 @@ def actions(spec: Spec) -> str:
     if spec.num_actions is not None:
         return f"{spec.num_actions} discrete ones"
     return f"{spec.action_size} continuous ones, mapped to −1 … 1"
+
+
+def stepping(hosted: Hosted) -> str:
+    """How the environments of several seeds are stepped."""
+    apart = hosted.processes == "on" or (hosted.processes == "auto" and is_slow(hosted))
+    return "stepped at once, in processes of their own" if apart else "stepped in turn"

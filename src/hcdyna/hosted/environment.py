@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import jax.numpy as jnp
@@ -35,6 +35,8 @@ class Hosted:
     random steps where there are none. Agent, model and climb all see the scaled observation."""
     reset_timeout: float = number(60.0, above=0, static=True)
     """Seconds after which `reset` counts as hanging."""
+    processes: Literal["auto", "on", "off"] = "auto"
+    """Each seed's environment in a process of its own: auto, where a step takes over 1 ms."""
     bounds: PythonOnly[Any] = None
     """Filled in by the programs: the Π of one agent."""
 

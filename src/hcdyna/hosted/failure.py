@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from hcdyna.errors import RunError
+from hcdyna.hosted.environment import Hosted
 
 
 class HostFailed(RunError):
@@ -13,3 +16,27 @@ class HostFailed(RunError):
     def __init__(self, message: str, life: Any, done: int) -> None:
         super().__init__(message)
         self.life, self.done = life, done
+
+
+def within(hosted: Hosted, call: Callable[[], Any]) -> Any:
+    """Call, and give up after the time that `reset` may take."""
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(call())
+        except BaseException as error:  # it is raised again in the thread that waits
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(hosted.reset_timeout)
+    if failed:
+        raise failed[0]
+    if not found:
+        raise RunError(
+            f"{hosted.id}: reset did not return within {hosted.reset_timeout:g} s; give "
+            "--env.reset-timeout if it needs longer"
+        )
+    return found[0]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 
 from hcdyna.errors import RunError
 from hcdyna.hosted.environment import Hosted, to_action
+from hcdyna.hosted.failure import within
+from hcdyna.hosted.processes import Remote, environments
 
 RANDOM_STEPS = 1_000
 """For the scale of variables without bounds."""
@@ -40,7 +40,7 @@ class Worlds:
 
     def __init__(self, hosted: Hosted, seeds: list[int]) -> None:
         self.hosted, self.seeds = hosted, seeds
-        self.envs: list[gymnasium.Env] = [hosted.make() for _ in seeds]
+        self.envs = environments(hosted, len(seeds))
         self.space: Any = self.envs[0].observation_space
         self.scale = scale_of(hosted) if hosted.scaling else None
         self.steps = 0
@@ -54,7 +54,9 @@ class Worlds:
     def step(self, actions: np.ndarray) -> Step:
         """One step of all agents."""
         self.steps += 1
-        rows = [self._step(env, action) for env, action in zip(self.envs, actions, strict=True)]
+        given = [to_action(env.action_space, x) for env, x in zip(self.envs, actions, strict=True)]
+        self._ask("step", lambda: ask_ahead(self.envs, given))
+        rows = [self._step(env, action) for env, action in zip(self.envs, given, strict=True)]
         obs, reward, terminated, truncated = zip(*rows, strict=True)
         return Step(
             np.stack(obs), np.array(reward, np.float32), np.array(terminated), np.array(truncated)
@@ -64,9 +66,8 @@ class Worlds:
         for env in self.envs:
             env.close()
 
-    def _step(self, env: gymnasium.Env, action: np.ndarray) -> tuple:
-        given = to_action(env.action_space, action)
-        answer = self._ask("step", lambda: env.step(given))
+    def _step(self, env: Any, action: Any) -> tuple:
+        answer = self._ask("step", lambda: env.step(action))
         if not isinstance(answer, tuple) or len(answer) != 5:
             raise self._wrong("step", "did not return (obs, reward, terminated, truncated, info)")
         obs, reward, terminated, truncated, _ = answer
@@ -99,28 +100,11 @@ class Worlds:
         return RunError(f"{self.hosted.id}: {where} {what} (step {self.steps} of this process)")
 
 
-def within(hosted: Hosted, call: Callable[[], Any]) -> Any:
-    """Call, and give up after the time that `reset` may take."""
-    found: list[Any] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(call())
-        except BaseException as error:  # it is raised again in the thread that waits
-            failed.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(hosted.reset_timeout)
-    if failed:
-        raise failed[0]
-    if not found:
-        raise RunError(
-            f"{hosted.id}: reset did not return within {hosted.reset_timeout:g} s; give "
-            "--env.reset-timeout if it needs longer"
-        )
-    return found[0]
+def ask_ahead(envs: list[Any], actions: list[Any]) -> None:
+    """Environments in processes of their own begin their steps, all at once."""
+    for env, action in zip(envs, actions, strict=True):
+        if isinstance(env, Remote):
+            env.ask("step", action)
 
 
 def scale_of(hosted: Hosted) -> Scale:

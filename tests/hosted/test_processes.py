@@ -1,0 +1,72 @@
+"""Slow environments step in processes of their own, with the same bits and the same errors."""
+
+import numpy as np
+import pytest
+import worlds_of_ours  # noqa: F401  (registers the environments)
+
+from hcdyna import RunError, SettingsError
+from hcdyna.hosted.environment import Hosted
+from hcdyna.hosted.processes import Remote
+from hcdyna.hosted.worlds import Worlds
+
+
+def walk(worlds, steps):
+    """What all agents see on a walk of random actions."""
+    rng = np.random.default_rng(0)
+    seen = [np.stack([worlds.reset(i, first=True) for i in range(len(worlds.seeds))])]
+    for _ in range(steps):
+        found = worlds.step(rng.integers(3, size=len(worlds.seeds)))
+        seen.append(found.obs)
+        for index in np.flatnonzero(found.terminated | found.truncated):
+            seen[-1][index] = worlds.reset(int(index))
+    return np.stack(seen)
+
+
+def test_processes_are_for_slow_environments_of_several_seeds():
+    kinds = {
+        (name, seeds): isinstance(
+            Worlds(Hosted(f"worlds_of_ours:{name}"), list(range(seeds))).envs[0], Remote
+        )
+        for name, seeds in (("Walk-v0", 2), ("Slow-v0", 2), ("Slow-v0", 1))
+    }
+    assert kinds == {("Walk-v0", 2): False, ("Slow-v0", 2): True, ("Slow-v0", 1): False}
+
+
+def test_the_same_bits_in_processes():
+    seen = {}
+    for processes in ("on", "off"):
+        worlds = Worlds(Hosted("worlds_of_ours:Walk-v0", processes=processes), [3, 4, 5])
+        seen[processes] = walk(worlds, steps=100)
+        worlds.close()
+    assert np.array_equal(seen["on"], seen["off"])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Raises-v0", r"Raises-v0: step raised OSError: the motor is gone \(step 150"),
+        ("Dtype-v0", r"Dtype-v0: step returned observations of float64; .* float32 \(step 150"),
+        ("Dies-v0", r"Dies-v0: step raised .*its process ended with exit code 3 \(step 150"),
+    ],
+)
+def test_a_failure_there_is_told_here(name, words):
+    worlds = Worlds(Hosted(f"worlds_of_ours:{name}", processes="on"), [0, 1])
+    with pytest.raises(RunError, match=words):
+        walk(worlds, 200)
+
+
+def test_a_reset_that_hangs_there_is_given_up():
+    worlds = Worlds(Hosted("worlds_of_ours:Hangs-v0", processes="on", reset_timeout=2.0), [0])
+    with pytest.raises(RunError, match=r"reset did not return within 2 s"):
+        walk(worlds, 400)
+
+
+def test_what_only_this_process_knows_stays_here():
+    assert not isinstance(Worlds(Hosted("Slow-v0"), [0, 1]).envs[0], Remote)
+    with pytest.raises(RunError, match=r"Slow-v0: can't be made in a process of its own .*doesn't"):
+        Worlds(Hosted("Slow-v0", processes="on"), [0])
+
+
+def test_a_wrong_word_is_refused():
+    with pytest.raises(SettingsError, match=r"Hosted.processes = 'yes': must be one of"):
+        Hosted("CartPole-v1", processes="yes")
