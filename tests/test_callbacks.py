@@ -40,9 +40,10 @@ def test_stop_at_return_averages_seeds_and_asks_it_of_every_setting():
     assert stop(after([[np.nan, 0]])) is False
 
 
-def test_stop_at_return_ends_training():
+@pytest.mark.parametrize("when", ["on_evaluation", "on_chunk"])
+def test_stop_at_return_ends_training(when):
     enough = callbacks.stop_at_return(-2_000, window=3)
-    assert hcdyna.train(SETTINGS, seeds=2, on_chunk=enough).steps.tolist() == [20, 40, 60]
+    assert hcdyna.train(SETTINGS, seeds=2, **{when: enough}).steps.tolist() == [20, 40, 60]
 
 
 def test_print_progress(capsys):

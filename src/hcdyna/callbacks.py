@@ -1,10 +1,10 @@
-"""Ready-made functions for `train(…, on_chunk=…)`, which is called after every evaluation.
+"""Ready-made functions for `train(…, on_evaluation=…)`, which is called after every evaluation.
 
 Any function of a `Progress` will do; training ends early if it returns True.
 
     from hcdyna import Settings, callbacks, train
-    on_chunk = callbacks.all_of(callbacks.print_progress(), callbacks.stop_at_return(-60))
-    run = train(Settings(), seeds=10, on_chunk=on_chunk)
+    both = callbacks.all_of(callbacks.print_progress(), callbacks.stop_at_return(-60))
+    run = train(Settings(), seeds=10, on_evaluation=both)
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from hcdyna.callbacks import all_of
 from hcdyna.errors import RunError, SettingsError
 from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.failure import HostFailed
@@ -39,16 +40,19 @@ def train(
     seeds: int | Sequence[int] = 1,
     on_chunk: OnChunk = lambda progress: None,
     out: str | Path | None = None,
+    *,
+    on_evaluation: OnChunk = lambda progress: None,
     **options: Any,
 ) -> Run:
     """Train one agent per setting and seed, all in one program; `seeds=3` means 0, 1, 2.
 
     Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). The name of an environment,
     ours or Gymnasium's, with `options` such as search_control="hill_climbing" or steps=100_000 will
-    do too. `on_chunk` is called on the host after every evaluation; training ends early if it
-    returns True. `out` is a folder to keep the run in; if the same run is there already, it goes on
-    where it stopped.
+    do too. A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on
+    the host with all evaluations so far; training ends early if one returns True. `out` is a folder
+    to keep the run in; if the same run is there already, it goes on where it stopped.
     """
+    on_chunk = all_of(on_evaluation, on_chunk)
     if isinstance(settings, str):
         settings = settings_named(settings, **options)
     elif options:
@@ -72,12 +76,17 @@ def train(
     return crew.go(store, on_chunk)
 
 
-def resume(folder: str | Path, on_chunk: OnChunk = lambda progress: None) -> Run:
+def resume(
+    folder: str | Path,
+    on_chunk: OnChunk = lambda progress: None,
+    *,
+    on_evaluation: OnChunk = lambda progress: None,
+) -> Run:
     """Go on with an interrupted run, to exactly the end that it would have had."""
     store = Store.open(folder)
     crew = Crew(store.settings, store.seeds)
     memory.demand_enough(crew.shapes, crew.static, crew.agents)
-    return crew.go(store, on_chunk)
+    return crew.go(store, all_of(on_evaluation, on_chunk))
 
 
 def kernels_used(settings: Settings) -> str:
