@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
 
-from hcdyna import DQN, HillClimbing, RunError, Settings, Training
-from hcdyna.experiments import running
+from hcdyna import DQN, HillClimbing, Interrupted, RunError, Settings, Training
+from hcdyna.experiments import running, unfinished
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import FULL, QUICK
@@ -129,3 +131,31 @@ def test_every_figure_has_cells_that_can_be_kept(name, scale):
         every = cell.settings.evaluation.every
         assert all(step % every == 0 for step in (*cell.probe_steps, cell.change_step))
         assert all(step <= cell.settings.training.steps for step in cell.probe_steps)
+
+
+def test_an_interrupted_program_goes_on_bit_for_bit(tmp_path, monkeypatch):
+    monkeypatch.setattr(unfinished, "SECONDS", 0.0)
+    look = {"probe": "replay_and_queue", "probe_steps": (24, 60)}
+    change = {"change": "negate_output", "change_step": 36}
+    often = dataclasses.replace(SMALL, evaluation=Evaluation(every=12))
+    other_rate = dataclasses.replace(often, agent=DQN(learning_rate=2e-3, hidden=(8, 8)))
+    cells = [Cell(settings, 2, **look, **change) for settings in (often, other_rate)]
+    whole, parts = CellStore(tmp_path / "whole"), CellStore(tmp_path / "parts")
+    assert running.run_missing(cells, whole, lambda line: None) == 0
+
+    def press(line):
+        if "48 steps" in line:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    said = []
+    with pytest.raises(Interrupted, match="the same command goes on from there"):
+        running.run_missing(cells, parts, press)
+    assert running.run_missing(cells, parts, said.append) == 0
+    assert any("going on from step 48" in line for line in said)
+    assert not list((tmp_path / "parts/unfinished").iterdir()), "nothing is left over"
+    for cell in cells:
+        one, other = whole.load(cell), parts.load(cell)
+        np.testing.assert_array_equal(one.returns, other.returns)
+        assert one.seen.keys() == other.seen.keys() != set()
+        for name, x in one.seen.items():
+            np.testing.assert_array_equal(x, other.seen[name])

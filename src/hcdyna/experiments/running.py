@@ -12,17 +12,18 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-import numpy as np
 
 from hcdyna.errors import SettingsError
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.probes import CHANGES, FEW, PROBES
+from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe
 from hcdyna.settings import Settings, with_numbers
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, shared_program
 from hcdyna.training.run import Progress, Run
+from hcdyna.training.saving import interruptions
 from hcdyna.training.train import Crew, kernels_used
 from hcdyna.varying import MIXING_RATE, PLANNING_STEPS
 
@@ -49,15 +50,23 @@ def run_missing(
             if start - begin > seconds:
                 break
             compiling[number - 1].result()
-            place = f"[{number}/{len(groups)}] {title(group)}"
-            results = live(group, lambda line, place=place: say(f"{place}: {line}"))  # type: ignore[misc]
+            say_here = saying(say, f"[{number}/{len(groups)}] {title(group)}")
+            crew = crew_of(group)
+            unfinished = Unfinished(store.folder.parent, group, crew)
+            results = live(group, crew, unfinished, say_here)
             took = time.perf_counter() - start
             for cell, result in zip(group, results, strict=True):
                 share = {"seconds": round(took / len(group), 2), "cells_in_program": len(group)}
                 store.save(cell, replace(result, record=result.record | share))
+            unfinished.forget()
             left -= len(group)
-            say(f"{place}: {took:.1f} s")
+            say_here(f"{took:.1f} s")
     return left
+
+
+def saying(say: Say, place: str) -> Say:
+    """Say it, and where."""
+    return lambda line: say(f"{place}: {line}")
 
 
 @contextmanager
@@ -121,30 +130,31 @@ def parts(group: list[Cell], platform: str) -> list[list[Cell]]:
     return [group[i : i + size] for i in range(0, len(group), size)]
 
 
-def live(cells: list[Cell], say: Say = print) -> list[Result]:
+def live(cells: list[Cell], crew: Crew, unfinished: Unfinished, say: Say = print) -> list[Result]:
     """Train cells that share a program, and look at them where they ask for it."""
-    first, crew = cells[0], crew_of(cells)
-    settings, seeds = crew.settings, crew.seeds
-    progress = Progress(settings, seeds)
-    seen: list[dict[str, np.ndarray]] = [{} for _ in cells]
+    first, settings, seeds = cells[0], crew.settings, crew.seeds
+    start, life, progress, seen = unfinished.found()
+    if start:
+        say(f"going on from step {start:,}")
 
-    def look(life: AgentLife, step: int) -> AgentLife | None:
+    def look(life: AgentLife, step: int) -> AgentLife:
         if first.probe is not None and step in first.probe_steps:
             for name, x in probe(first.probe, settings[0], life).items():
                 by_cell = progress.by_setting(x)[:, : FEW.get(name)]
                 for found, part in zip(seen, by_cell, strict=True):
                     found[f"{name}_{step}"] = part
         if first.change is not None and step == first.change_step:
-            return changed(first.change, life)
-        return None
+            life = changed(first.change, life)
+        unfinished.keep(step, life, progress, seen, interrupted)
+        return life
 
     def tell(progress: Progress) -> None:
         if progress.steps[-1] % max(1, first.settings.training.steps // 5) == 0:
             mean = progress.returns[-1].mean()
             say(f"{progress.steps[-1]:,} steps, mean return {mean:.1f}")
 
-    life = crew.programs.init(crew.seed_of_agent, crew.numbers)
-    life = crew.advance(life, 0, progress, tell, look)
+    with interruptions() as interrupted:
+        life = crew.advance(life, start, progress, tell, look)
     run = Run.of(progress, lambda: life)
     results = []
     for index, cell in enumerate(cells):
