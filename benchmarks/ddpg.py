@@ -3,6 +3,8 @@
     python benchmarks/ddpg.py                # in full: 30 seeds, 50,000 steps, n = 5
     python benchmarks/ddpg.py --seeds 4 --steps 20000 --time-limit 500
 
+    python benchmarks/ddpg.py --tf32 --strategies hill_climbing      # as a GPU rounds by default
+
 The table has the mean return of the evaluation episode with its 95% interval (BCa).
 """
 
@@ -18,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hcdyna
-from hcdyna import DDPG, GridWorldContinuous, Run, Settings, Training, train
+from hcdyna import DDPG, GridWorldContinuous, Run, Settings, Training, networks, train
 from hcdyna.statistics.summaries import mean_interval
 
 VARIANTS = {"replay": "DDPG", "on_policy": "OnPolicy-Dyna", "hill_climbing": "HC-Dyna"}
@@ -40,12 +42,21 @@ class Scale:
     """At how many step counts to report, evenly spaced."""
     td3: bool = False
     """Twin critics, a delayed actor and target smoothing."""
+    tf32: bool = False
+    """Round the factors of every product of a network to TF32's ten bits, on any machine."""
+    strategies: tuple[Literal["replay", "on_policy", "hill_climbing"], ...] = (
+        "replay",
+        "on_policy",
+        "hill_climbing",
+    )
 
 
 def main(scale: Scale) -> None:
     runs: dict[str, Run] = {}
     begin = time.perf_counter()
-    for strategy, name in VARIANTS.items():
+    if scale.tf32:
+        round_products()
+    for strategy, name in ((each, VARIANTS[each]) for each in scale.strategies):
 
         def show(progress: Any, name: str = name) -> None:
             if progress.steps[-1] % 5_000 == 0:
@@ -61,6 +72,24 @@ def main(scale: Scale) -> None:
     device = jax.devices()[0]
     console.print(f"hcdyna {hcdyna.__version__}, jax {jax.__version__}, {device.device_kind}")
     console.print(table_of(runs, scale))
+
+
+def round_products() -> None:
+    """Give the networks products whose factors have ten bits, forwards and backwards."""
+
+    def rounded(x: Any) -> Any:
+        return jax.lax.reduce_precision(x, exponent_bits=8, mantissa_bits=10)
+
+    def affine(layer: networks.Layer, x: Any) -> Any:
+        return rounded(x) @ rounded(layer.weights) + layer.bias
+
+    def backward(saved: Any, g: Any) -> Any:
+        layer, x = saved
+        weights = rounded(x).T @ rounded(g)
+        return networks.Layer(weights, g.sum(axis=0)), rounded(g) @ rounded(layer.weights).T
+
+    networks.affine = affine
+    networks.affine_batch.defvjp(lambda layer, x: (affine(layer, x), (layer, x)), backward)
 
 
 def settings_of(scale: Scale, strategy: str) -> Settings:
