@@ -47,7 +47,7 @@ DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")
 class Options:
     """What to compare."""
 
-    agents: int = 200
+    agents: int = 500
     domains: tuple[str, ...] = DOMAINS
     hidden: tuple[int, ...] = (32, 64)
     activations: tuple[Literal["relu", "tanh"], ...] = ("relu", "tanh")

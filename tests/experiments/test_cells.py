@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,3 +160,15 @@ def test_an_interrupted_program_goes_on_bit_for_bit(tmp_path, monkeypatch):
         assert one.seen.keys() == other.seen.keys() != set()
         for name, x in one.seen.items():
             np.testing.assert_array_equal(x, other.seen[name])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux counts memory mappings")
+def test_programs_are_let_go_of(tmp_path):
+    def mappings(n):
+        cell = Cell(with_training(planning_steps=n), 1)
+        assert running.run_missing([cell], CellStore(tmp_path), lambda line: None) == 0
+        return len(Path("/proc/self/maps").read_text().splitlines())
+
+    first, *_, last = (mappings(n) for n in (1, 2, 3, 4))
+    assert last - first < 300, "a process that keeps every program can't have a hundred"

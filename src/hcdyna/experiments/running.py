@@ -21,7 +21,7 @@ from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe
 from hcdyna.settings import Settings, with_numbers
 from hcdyna.training import memory
-from hcdyna.training.compiled import AgentLife, shared_program
+from hcdyna.training.compiled import AgentLife, forget_programs, shared_program
 from hcdyna.training.run import Progress, Run
 from hcdyna.training.saving import interruptions
 from hcdyna.training.train import Crew, kernels_used
@@ -61,6 +61,8 @@ def run_missing(
             unfinished.forget()
             left -= len(group)
             say_here(f"{took:.1f} s")
+            del crew, unfinished
+            forget_programs()
     return left
 
 
@@ -71,12 +73,12 @@ def saying(say: Say, place: str) -> Say:
 
 @contextmanager
 def ahead(groups: list[list[Cell]]) -> Iterator[list[Future]]:
-    """On a GPU machine, compile the next programs beside the running one, which leaves the
-    processor idle. They reach the training through JAX's cache of compiled programs on disk."""
+    """Compile the next programs beside the running one, which leaves cores idle: nearly all on a
+    GPU machine, and some elsewhere, since programs of few agents are small. They reach the training
+    through JAX's cache of compiled programs on disk."""
     workers = 1 if jax.default_backend() == "cpu" else min(6, (os.cpu_count() or 2) - 1)
     with ThreadPoolExecutor(workers) as pool:
-        work = compile_group if jax.default_backend() != "cpu" else lambda group: None
-        yield [pool.submit(work, group) for group in groups]
+        yield [pool.submit(compile_group, group) for group in groups]
         pool.shutdown(wait=False, cancel_futures=True)
 
 

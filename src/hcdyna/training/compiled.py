@@ -7,6 +7,7 @@ devices. The program returns to the host after every chunk of steps, for progres
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -103,6 +104,14 @@ def chunks(static: Settings) -> list[tuple[int, int]]:
     return list(zip([0, *ordered], ordered, strict=False))
 
 
+def forget_programs() -> None:
+    """Let go of what was compiled in this process. On a CPU the programs of a run keep about a
+    thousand memory mappings, and Linux allows a process 65,530."""
+    compile_programs.cache_clear()
+    jax.clear_caches()
+    gc.collect()
+
+
 def spread(tree: Any, mesh: Mesh) -> Any:
     """Put arrays [agents, …] onto the devices in equal parts; the last agent fills up the rest."""
 
@@ -112,7 +121,7 @@ def spread(tree: Any, mesh: Mesh) -> Any:
     return jax.device_put(jax.tree.map(fill, tree), NamedSharding(mesh, P("agents")))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=16)  # few: see forget_programs
 def compile_programs(static: Settings, mesh: Mesh) -> Programs:
     """The programs of these settings.
 

@@ -1,0 +1,74 @@
+"""Do cells of the paper's store come out the same on this machine? Train them again, and compare.
+
+    python benchmarks/machines.py fig4 GridWorld/10/HC-Dyna/1e-3
+    python benchmarks/machines.py fig6 DDPG DDPG-HC-Dyna --seeds 10
+
+Seeds are the same but bits are not, since machines round differently; so the mean returns after
+warm-up and over the last 20% of evaluations are compared, by a permutation test. Fails if a
+difference is significant at 0.01, with Holm's correction for how many were looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from hcdyna.experiments.cells import CellStore
+from hcdyna.experiments.paper import figure
+from hcdyna.experiments.paper.scale import FULL
+from hcdyna.experiments.running import crew_of, live
+from hcdyna.experiments.unfinished import Unfinished
+from hcdyna.statistics.comparisons import holm, permutation_test
+from hcdyna.statistics.summaries import last_share, mean_interval
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to compare."""
+
+    figure: Annotated[str, tyro.conf.Positional]
+    cells: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Names of cells of the figure at full scale."""
+    seeds: int = FULL.seeds
+    store: Path = Path("results/paper")
+
+
+def main(options: Options) -> int:
+    cells = figure(options.figure).cells(FULL)
+    unknown = [name for name in options.cells if name not in cells]
+    if unknown:
+        print(f"{unknown[0]}: must be one of {', '.join(cells)}")
+        return 2
+    chances = []
+    for name in options.cells:
+        there = CellStore(options.store).load(cells[name])
+        group = [replace(cells[name], seeds=options.seeds)]
+        crew = crew_of(group)
+        (here,) = live(group, crew, Unfinished(options.store, group, crew), lambda line: None)
+        late = there.steps > cells[name].settings.training.warmup
+        for words, numbers in (
+            ("after warm-up", lambda r, late=late: r[:, late].mean(axis=1)),
+            ("last 20%", last_share),
+        ):
+            a, b = numbers(there.returns), numbers(here.returns)
+            chances.append(permutation_test(a, b))
+            print(
+                f"{name}, {words}: {described(a)} on {there.record['versions']['device']}, "
+                f"{described(b)} on {here.record['versions']['device']}, p = {chances[-1]:.2g}",
+                flush=True,
+            )
+    return int(min(holm(np.array(chances))) < 0.01)
+
+
+def described(scores: np.ndarray) -> str:
+    found = mean_interval(scores)
+    return f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
+
+
+if __name__ == "__main__":
+    sys.exit(main(tyro.cli(Options, description=__doc__)))
