@@ -77,8 +77,10 @@ def ahead(groups: list[list[Cell]]) -> Iterator[list[Future]]:
     GPU machine, and some elsewhere, since programs of few agents are small. They reach the training
     through JAX's cache of compiled programs on disk."""
     workers = 1 if jax.default_backend() == "cpu" else min(6, (os.cpu_count() or 2) - 1)
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    try:
         yield [pool.submit(compile_group, group) for group in groups]
+    finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
