@@ -42,7 +42,7 @@ TABULAR_RATES = (1.0, 0.8409, 0.70711, 0.59460, 0.5, 0.35356, 0.25, 0.17678)
 """As the appendix prints them."""
 
 FULL = Scale("full", 30, 50_000, 5_000, (PRINTED, PICKED), 50_000, TABULAR_RATES)
-QUICK = Scale("quick", 3, 6_000, 1_000, (PICKED,), 5_000, (1.0, 0.5, 0.25))
+QUICK = Scale("quick", 3, 5_000, 1_000, (PICKED,), 5_000, (1.0, 0.5, 0.25))
 SCALES = {scale.name: scale for scale in (FULL, QUICK)}
 
 
