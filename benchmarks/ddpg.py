@@ -20,7 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 import hcdyna
-from hcdyna import DDPG, GridWorldContinuous, Run, Settings, Training, networks, train
+from hcdyna import DDPG, GridWorldContinuous, Run, Settings, Training, train
+from hcdyna.benchmark.tf32 import round_products
 from hcdyna.statistics.summaries import mean_interval
 
 VARIANTS = {"replay": "DDPG", "on_policy": "OnPolicy-Dyna", "hill_climbing": "HC-Dyna"}
@@ -72,24 +73,6 @@ def main(scale: Scale) -> None:
     device = jax.devices()[0]
     console.print(f"hcdyna {hcdyna.__version__}, jax {jax.__version__}, {device.device_kind}")
     console.print(table_of(runs, scale))
-
-
-def round_products() -> None:
-    """Give the networks products whose factors have ten bits, forwards and backwards."""
-
-    def rounded(x: Any) -> Any:
-        return jax.lax.reduce_precision(x, exponent_bits=8, mantissa_bits=10)
-
-    def affine(layer: networks.Layer, x: Any) -> Any:
-        return rounded(x) @ rounded(layer.weights) + layer.bias
-
-    def backward(saved: Any, g: Any) -> Any:
-        layer, x = saved
-        weights = rounded(x).T @ rounded(g)
-        return networks.Layer(weights, g.sum(axis=0)), rounded(g) @ rounded(layer.weights).T
-
-    networks.affine = affine
-    networks.affine_batch.defvjp(lambda layer, x: (affine(layer, x), (layer, x)), backward)
 
 
 def settings_of(scale: Scale, strategy: str) -> Settings:

@@ -2,6 +2,7 @@
 
     python benchmarks/machines.py fig4 GridWorld/10/HC-Dyna/1e-3
     python benchmarks/machines.py fig6 DDPG DDPG-HC-Dyna --seeds 10
+    python benchmarks/machines.py fig4 GridWorld/10/HC-Dyna/1e-3 --tf32
 
 Seeds are the same but bits are not, since machines round differently; so the mean returns after
 warm-up and over the last 20% of evaluations are compared, by a permutation test. Fails if a
@@ -18,6 +19,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
+from hcdyna.benchmark.tf32 import round_products
 from hcdyna.experiments.cells import CellStore
 from hcdyna.experiments.paper import figure
 from hcdyna.experiments.paper.scale import FULL
@@ -35,6 +37,8 @@ class Options:
     cells: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Names of cells of the figure at full scale."""
     seeds: int = FULL.seeds
+    tf32: bool = False
+    """Round the factors of every product of a network to TF32's ten bits, as GPUs do by default."""
     store: Path = Path("results/paper")
 
 
@@ -44,6 +48,8 @@ def main(options: Options) -> int:
     if unknown:
         print(f"{unknown[0]}: must be one of {', '.join(cells)}")
         return 2
+    if options.tf32:
+        round_products()
     chances = []
     for name in options.cells:
         there = CellStore(options.store).load(cells[name])
