@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import numpy as np
@@ -55,7 +56,8 @@ def main(options: Options) -> int:
         there = CellStore(options.store).load(cells[name])
         group = [replace(cells[name], seeds=options.seeds)]
         crew = crew_of(group)
-        (here,) = live(group, crew, Unfinished(options.store, group, crew), lambda line: None)
+        with TemporaryDirectory() as folder:
+            (here,) = live(group, crew, Unfinished(Path(folder), group, crew), lambda line: None)
         late = there.steps > cells[name].settings.training.warmup
         for words, numbers in (
             ("after warm-up", lambda r, late=late: r[:, late].mean(axis=1)),
