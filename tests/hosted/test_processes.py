@@ -61,6 +61,12 @@ def test_a_reset_that_hangs_there_is_given_up():
         walk(worlds, 400)
 
 
+def test_a_reset_as_in_the_old_gym_is_told():
+    worlds = Worlds(Hosted("Old-v0"), [0])
+    with pytest.raises(RunError, match=r"Old-v0: reset did not return \(obs, info\) \(step 0"):
+        worlds.reset(0, first=True)
+
+
 def test_what_only_this_process_knows_stays_here():
     assert not isinstance(Worlds(Hosted("Slow-v0"), [0, 1]).envs[0], Remote)
     with pytest.raises(RunError, match=r"Slow-v0: can't be made in a process of its own .*doesn't"):

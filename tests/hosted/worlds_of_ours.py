@@ -27,7 +27,7 @@ class Walk(gymnasium.Env):
         if self.fault == "hangs" and self.steps >= self.at:
             time.sleep(30)
         self.place, self.age = float(self.np_random.uniform(-0.1, 0.1)), 0
-        return self._obs(), {}
+        return self._obs() if self.fault == "old" else (self._obs(), {})
 
     def step(self, action):
         assert self.action_space.contains(action), action
@@ -74,6 +74,7 @@ for name, entry, options in [
     ("Reward-v0", Walk, {"fault": "reward"}),
     ("Hangs-v0", Walk, {"fault": "hangs"}),
     ("Slow-v0", Walk, {"fault": "slow"}),
+    ("Old-v0", Walk, {"fault": "old"}),
     ("Dies-v0", Walk, {"fault": "dies"}),
     ("Pictures-v0", Pictures, {}),
     ("ManyButtons-v0", ManyButtons, {}),

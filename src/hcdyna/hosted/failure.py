@@ -18,8 +18,8 @@ class HostFailed(RunError):
         self.life, self.done = life, done
 
 
-def within(hosted: Hosted, call: Callable[[], Any]) -> Any:
-    """Call, and give up after the time that `reset` may take."""
+def within(hosted: Hosted, call: Callable[[], Any], step: int = 0) -> Any:
+    """Call, and give up after the time that `reset` may take; it is due after so many steps."""
     found: list[Any] = []
     failed: list[BaseException] = []
 
@@ -36,7 +36,7 @@ def within(hosted: Hosted, call: Callable[[], Any]) -> Any:
         raise failed[0]
     if not found:
         raise RunError(
-            f"{hosted.id}: reset did not return within {hosted.reset_timeout:g} s; give "
-            "--env.reset-timeout if it needs longer"
+            f"{hosted.id}: reset did not return within {hosted.reset_timeout:g} s (step {step} of "
+            "this process); give --env.reset-timeout if it needs longer"
         )
     return found[0]

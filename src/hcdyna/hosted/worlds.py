@@ -48,8 +48,14 @@ class Worlds:
     def reset(self, index: int, first: bool = False) -> np.ndarray:
         """A new episode of one agent; the first one is seeded."""
         env, seed = self.envs[index], self.seeds[index] if first else None
-        obs, _ = self._ask("reset", lambda: within(self.hosted, lambda: env.reset(seed=seed)))
-        return self._seen(obs, "reset")
+
+        def patiently() -> Any:
+            return within(self.hosted, lambda: env.reset(seed=seed), self.steps)
+
+        answer = self._ask("reset", patiently)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise self._wrong("reset", "did not return (obs, info)")
+        return self._seen(answer[0], "reset")
 
     def step(self, actions: np.ndarray) -> Step:
         """One step of all agents."""
