@@ -23,7 +23,7 @@ from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.failure import within
 
 SLOW = 1e-3
-"""Seconds a step, beyond which a process of its own pays: asking one costs about a tenth of it."""
+"""Seconds a step, beyond which a process of its own pays: asking one takes time, too."""
 STEPS = 20
 """To find out."""
 
