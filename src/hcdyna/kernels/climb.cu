@@ -35,6 +35,13 @@ __device__ inline float dot(const float* layer, Weight weight) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+// 1 / sqrt(x) of a normal number.
+__device__ inline float inverse_root(float x) {
+  float found;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(found) : "f"(x));
+  return found;
+}
+
 // Pi: into the box, then each leading pair back to the unit circle; (0, 0) becomes angle 0.
 __device__ inline void project(float (&x)[D], const float (&low)[D], const float (&high)[D]) {
 #pragma unroll
@@ -123,22 +130,25 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
 #endif
       h2[u] = squash(z + b2[u]);
     }
-    int best = 0;
-    float top = -INFINITY;
+    float q[A], top = -INFINITY, share = 0.f;
 #pragma unroll
     for (int a = 0; a < A; ++a) {
       float part = 0.f;
 #pragma unroll
       for (int u = 0; u < U; ++u) part += h2[u] * w3[u][a];
-      float q = sum_over_warp(part) + b3[a];
-      if (q > top) top = q, best = a;
+      q[a] = sum_over_warp(part) + b3[a];
+      top = fmaxf(top, q[a]);
     }
+    // Best actions share the gradient evenly, as in JAX; without biases all are alike at s = 0.
+#pragma unroll
+    for (int a = 0; a < A; ++a) share += q[a] == top ? 1.f : 0.f;
+    share = share > 1.f ? __fdividef(1.f, share) : 1.f;
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      float weight = w3[u][0];
+      float weight = 0.f;
 #pragma unroll
-      for (int a = 1; a < A; ++a) weight = best == a ? w3[u][a] : weight;
-      mine.back[lane + 32 * u] = weight * slope(h2[u]);
+      for (int a = 0; a < A; ++a) weight += q[a] == top ? w3[u][a] : 0.f;
+      mine.back[lane + 32 * u] = share * weight * slope(h2[u]);
     }
     __syncwarp();
 #pragma unroll
@@ -166,8 +176,8 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
       direction[m] = sum;
       squares += sum * sum;
     }
-    const bool usable = isfinite(squares) && squares > 1e-16f;  // a length of 1e-8
-    const float scale = usable ? (NORMALISE ? step_size * rsqrtf(squares) : step_size) : 0.f;
+    const bool usable = squares < INFINITY && squares > 1e-16f;  // a length of 1e-8
+    const float scale = NORMALISE ? step_size * inverse_root(squares) : step_size;
     float apart = 0.f;
 #pragma unroll
     for (int m = 0; m < D; ++m) x[m] = x[m] + (usable ? scale * direction[m] : 0.f) + drawn[m];
@@ -176,12 +186,15 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
     for (int m = 0; m < D; ++m) apart += (last[m] - x[m]) * (last[m] - x[m]);
     const bool accept = apart >= far && count < in.most;
     count += accept;
+    float own = x[0];
 #pragma unroll
     for (int m = 0; m < D; ++m) {
       last[m] = accept ? x[m] : last[m];
-      if (lane == m) states[k * D + m] = x[m];
+      own = lane == m ? x[m] : own;
     }
-    if (lane == 0) accepted[k] = accept;
+    if (lane < D) states[lane] = own;
+    if (lane == 0) *accepted = accept;
+    states += D, accepted += 1;
   }
 }
 

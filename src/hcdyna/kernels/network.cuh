@@ -31,6 +31,7 @@ __device__ inline void multiply_once(Tile& c, const unsigned (&a)[4], const unsi
 }
 
 // c [16, 8] += a [16, 8] b [8, 8]
+template <bool precise = PRECISE>
 __device__ inline void multiply(Tile& c, float a0, float a1, float a2, float a3, float b0,
                                 float b1) {
   const float a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
@@ -39,26 +40,27 @@ __device__ inline void multiply(Tile& c, float a0, float a1, float a2, float a3,
   for (int i = 0; i < 4; ++i) high_a[i] = tf32(a[i]);
 #pragma unroll
   for (int i = 0; i < 2; ++i) high_b[i] = tf32(b[i]);
-#if PRECISE
-  unsigned low_a[4], low_b[2];
+  if constexpr (precise) {
+    unsigned low_a[4], low_b[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) low_a[i] = tf32(a[i] - __uint_as_float(high_a[i] & ~0x1fffu));
+    for (int i = 0; i < 4; ++i) low_a[i] = tf32(a[i] - __uint_as_float(high_a[i] & ~0x1fffu));
 #pragma unroll
-  for (int i = 0; i < 2; ++i) low_b[i] = tf32(b[i] - __uint_as_float(high_b[i] & ~0x1fffu));
-  multiply_once(c, low_a, high_b);
-  multiply_once(c, high_a, low_b);
-#endif
+    for (int i = 0; i < 2; ++i) low_b[i] = tf32(b[i] - __uint_as_float(high_b[i] & ~0x1fffu));
+    multiply_once(c, low_a, high_b);
+    multiply_once(c, high_a, low_b);
+  }
   multiply_once(c, high_a, high_b);
 }
 
 // y [16, H] += x [16, H] W, where W is read with its columns as rows of `w`.
+template <bool precise = PRECISE>
 __device__ inline void multiply_layer(Layer& y, const Layer& x, const float* w, int g, int t) {
 #pragma unroll
   for (int s = 0; s < NT; ++s)
 #pragma unroll
     for (int j = 0; j < NT; ++j) {
       const float2 b = *reinterpret_cast<const float2*>(w + (8 * j + g) * STRIDE + 8 * s + 2 * t);
-      multiply(y[j], x[s][0], x[s][2], x[s][1], x[s][3], b.x, b.y);
+      multiply<precise>(y[j], x[s][0], x[s][2], x[s][1], x[s][3], b.x, b.y);
     }
 }
 
@@ -67,6 +69,7 @@ __device__ inline float2 pair(const Net& net, int line, int tile, int t) {
 }
 
 // Activations and Q [2, A] of this lane's two rows x [2, D]; all four lanes of a row get its Q.
+template <bool precise = PRECISE>
 __device__ inline void forward(const Net& net, const float (&x)[2][D], Layer& h1, Layer& h2,
                                float (&q)[2][A], int g, int t) {
 #pragma unroll
@@ -83,7 +86,7 @@ __device__ inline void forward(const Net& net, const float (&x)[2][D], Layer& h1
     for (int c = 0; c < 4; ++c) h1[j][c] = squash(z[c]);
     h2[j][0] = h2[j][2] = b2.x, h2[j][1] = h2[j][3] = b2.y;
   }
-  multiply_layer(h2, h1, net.w2, g, t);
+  multiply_layer<precise>(h2, h1, net.w2, g, t);
 #pragma unroll
   for (int j = 0; j < NT; ++j)
 #pragma unroll

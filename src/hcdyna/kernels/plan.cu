@@ -150,7 +150,9 @@ __device__ inline void errors(Shared& s, const Batch& batch, int warp, int g, in
       x[r][m] = row >= B ? 0.f : simulated[r] ? batch.states[row * D + m] : batch.obs[from[r] * D + m];
   }
   Layer h1, h2;
-  forward(s.net, x, h1, h2, q, g, t);
+  // In float32 always: TF32 would let nearly tied greedy actions and units near 0 fall the other
+  // way, and most of its error would come from here.
+  forward<true>(s.net, x, h1, h2, q, g, t);
   int action[2];
   float reward[2], discount[2];
 #pragma unroll
