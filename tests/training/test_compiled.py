@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, train
-from hcdyna.training import compiled
+from hcdyna.training import compiled, devices
 from hcdyna.training.compiled import chunks
 from probes import Probe
 
@@ -168,3 +168,32 @@ def test_random_actions_cover_both_kinds_of_action_space():
     assert actions.shape == (2_000, 2)
     assert float(jnp.min(actions)) < -0.99
     assert float(jnp.max(actions)) > 0.99
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 11])
+def test_a_loop_in_blocks_is_the_same_loop(length, monkeypatch):
+    monkeypatch.setitem(devices.TURNS_AT_ONCE, jax.default_backend(), 4)
+    counted = jax.jit(lambda n: compiled.repeat(lambda _, x: 3 * x + 1, n, jnp.uint32(7)))(length)
+    expected = 7
+    for _ in range(length):
+        expected = 3 * expected + 1
+    assert int(counted) == expected % 2**32
+
+
+@pytest.mark.slow
+def test_training_in_blocks_gives_the_same_bits(company, monkeypatch):
+    monkeypatch.setitem(devices.TURNS_AT_ONCE, jax.default_backend(), 7)
+    compiled.forget_programs()
+    again = train(SMALL, seeds=[5, 6, 7, 8, 9])
+    compiled.forget_programs()
+    assert_same_bits(leaves(company, 5), leaves(again, 5))
+    assert np.array_equal(company.returns, again.returns)
+
+
+def test_options_that_the_compiler_does_not_know_are_left_out(monkeypatch):
+    monkeypatch.setitem(
+        devices.COMPILER_OPTIONS,
+        jax.default_backend(),
+        {"xla_cpu_multi_thread_eigen": False, "xla_of_another_day": 1},
+    )
+    assert devices.compiler_options.__wrapped__() == {"xla_cpu_multi_thread_eigen": False}

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 
-COMPILER_OPTIONS = {"cpu": {"xla_cpu_multi_thread_eigen": False}}
+COMPILER_OPTIONS: dict[str, dict[str, Any]] = {
+    "cpu": {"xla_cpu_multi_thread_eigen": False},
+    "gpu": {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"},
+}
 """The arrays of one agent are so small that threads within an operator only get in each other's
-way: on a CPU, agents are spread over one single-threaded device per core instead."""
+way: on a CPU, agents are spread over one single-threaded device per core instead. On a GPU, what
+does not wait for the climb may run beside it."""
+
+TURNS_AT_ONCE = {"cpu": 1, "gpu": 50}
+"""A GPU waits for the host after each turn of a loop unless the number of turns was known to the
+compiler, so there the steps of a chunk are taken in blocks."""
 
 
 def mesh_for(agents: int) -> Mesh:
@@ -51,6 +61,22 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def compiler_options() -> dict[str, bool]:
-    """Options for the platform that JAX chose."""
-    return COMPILER_OPTIONS.get(jax.default_backend(), {})
+@functools.cache
+def compiler_options() -> dict[str, Any]:
+    """Options for the platform that JAX chose, as far as this version of XLA knows them."""
+    wanted = COMPILER_OPTIONS.get(jax.default_backend(), {})
+    return {name: value for name, value in wanted.items() if is_known(name, value)}
+
+
+def is_known(option: str, value: Any) -> bool:
+    """Whether XLA has such an option."""
+    try:
+        jax.jit(lambda: 0, compiler_options={option: value}).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
+def turns_at_once() -> int:
+    """How many turns of a loop to take in a block, on the platform that JAX chose."""
+    return TURNS_AT_ONCE.get(jax.default_backend(), 1)
