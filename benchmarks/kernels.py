@@ -28,6 +28,7 @@ import tyro
 from hcdyna import DQN, HillClimbing, Settings, Training
 from hcdyna.adam import AdamState
 from hcdyna.agents.dqn import DQNState
+from hcdyna.benchmark import counts
 from hcdyna.benchmark.ours import Ours
 from hcdyna.dyna import build
 from hcdyna.kernels import climb as fused_climb
@@ -37,6 +38,7 @@ from hcdyna.kernels.surface import Surface, sizes
 from hcdyna.networks import mlp
 from hcdyna.planning import MiniBatches, draw_mini_batches, plan
 from hcdyna.search_control.climbing import climb_along
+from hcdyna.training import devices
 from hcdyna.types import Scene, Transition
 
 DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")
@@ -54,6 +56,10 @@ class Options:
     """Show what agents in training lose by rounding."""
     times: bool = True
     """Measure microseconds per environment step as well."""
+    concurrent: bool = True
+    """Let the GPU run kernels beside each other that do not wait for each other."""
+    turns_at_once: int = devices.TURNS_AT_ONCE["gpu"]
+    """Take so many time steps without asking the host."""
 
 
 def climb_all(settings: Settings, states: DQNState) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -301,6 +307,9 @@ def build_all(every_setting: list[Settings]) -> None:
 
 def main(options: Options) -> None:
     failed = False
+    if not options.concurrent:
+        del devices.COMPILER_OPTIONS["gpu"]
+    devices.TURNS_AT_ONCE["gpu"] = options.turns_at_once
     every_setting = cases(options)
     if why_not() is not None:
         print(f"{why_not()}: only plain climbs are compared with themselves in float64")
@@ -327,6 +336,8 @@ def main(options: Options) -> None:
             print(f"{'':<19} in training, {climbs}; as in float64: {right}")
             print(f"{'':<19} in training, planning: {errors}", flush=True)
     if options.times:
+        peak = counts.peak("highest")
+        print(f"large products in float32: {peak / 1e12:.1f} trillion multiply-adds a second")
         for domain, model, agents in [
             ("MountainCar", "true", 30),
             ("MountainCar", "true", 480),
@@ -334,12 +345,13 @@ def main(options: Options) -> None:
             ("MountainCar", "learned", 30),
             ("Acrobot", "true", 30),
         ]:
-            show_times(domain, model, agents)
+            show_times(domain, model, agents, peak)
     sys.exit(failed)
 
 
-def show_times(domain: str, model: str, agents: int) -> None:
-    """Microseconds per environment step of all agents, plain and fused, and their ratio."""
+def show_times(domain: str, model: str, agents: int, peak: float) -> None:
+    """Microseconds per environment step of all agents, plain and fused, their ratio, and which
+    share of the peak the multiply-adds of climb and planning are."""
     found = {}
     for kernels in ("off", "on"):
         settings = Settings(
@@ -355,7 +367,8 @@ def show_times(domain: str, model: str, agents: int) -> None:
     print(
         f"{domain}, {model} model, {agents} agents: plain {found['off']:.0f} µs a step, fused "
         f"{found['on']:.0f} µs ({found['off'] / found['on']:.1f} times), "
-        f"{agents / found['on']:.2f} million environment steps a second",
+        f"{agents / found['on']:.2f} million environment steps a second, "
+        f"{agents * counts.multiply_adds(settings) / found['on'] * 1e6 / peak:.1%} of the peak",
         flush=True,
     )
 

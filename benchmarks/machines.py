@@ -3,6 +3,7 @@
     python benchmarks/machines.py fig4 GridWorld/10/HC-Dyna/1e-3
     python benchmarks/machines.py fig6 DDPG DDPG-HC-Dyna --seeds 10
     python benchmarks/machines.py fig4 GridWorld/10/HC-Dyna/1e-3 --tf32
+    python benchmarks/machines.py fig6 DDPG DDPG-HC-Dyna --other store-of-another-machine
 
 Seeds are the same but bits are not, since machines round differently; so the mean returns after
 warm-up and over the last 20% of evaluations are compared, by a permutation test. Fails if a
@@ -21,7 +22,7 @@ import numpy as np
 import tyro
 
 from hcdyna.benchmark.tf32 import round_products
-from hcdyna.experiments.cells import CellStore
+from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import figure
 from hcdyna.experiments.paper.scale import FULL
 from hcdyna.experiments.running import crew_of, live
@@ -41,6 +42,8 @@ class Options:
     tf32: bool = False
     """Round the factors of every product of a network to TF32's ten bits, as GPUs do by default."""
     store: Path = Path("results/paper")
+    other: Path | None = None
+    """A store to take the cells from instead of training them."""
 
 
 def main(options: Options) -> int:
@@ -54,10 +57,10 @@ def main(options: Options) -> int:
     chances = []
     for name in options.cells:
         there = CellStore(options.store).load(cells[name])
-        group = [replace(cells[name], seeds=options.seeds)]
-        crew = crew_of(group)
-        with TemporaryDirectory() as folder:
-            (here,) = live(group, crew, Unfinished(Path(folder), group, crew), lambda line: None)
+        if options.other is not None:
+            here = CellStore(options.other).load(cells[name])
+        else:
+            here = trained(replace(cells[name], seeds=options.seeds))
         late = there.steps > cells[name].settings.training.warmup
         for words, numbers in (
             ("after warm-up", lambda r, late=late: r[:, late].mean(axis=1)),
@@ -71,6 +74,14 @@ def main(options: Options) -> int:
                 flush=True,
             )
     return int(min(holm(np.array(chances))) < 0.01)
+
+
+def trained(cell: Cell) -> Result:
+    group = [cell]
+    crew = crew_of(group)
+    with TemporaryDirectory() as folder:
+        (result,) = live(group, crew, Unfinished(Path(folder), group, crew), lambda line: None)
+    return result
 
 
 def described(scores: np.ndarray) -> str:

@@ -3,8 +3,8 @@
     python docs/pictures/scores.py
 
 Prints the mean score after warm-up with its 95% interval, 0 for the worst return of a domain and 1
-for about the best, by the number of planning steps n, by the mixing rate ρ, and for whatever there
-is of the ablations. Trains nothing.
+for about the best, by the number of planning steps n, by the mixing rate ρ, and for the
+ablations, there with the difference to the paper's choices. Trains nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from hcdyna.experiments.claims import Scores, read_claims
 from hcdyna.experiments.paper import ablations, fig3
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL
+from hcdyna.statistics.bootstrap import Interval
+from hcdyna.statistics.comparisons import bca_interval, holm, permutation_test
 from hcdyna.statistics.summaries import mean_interval
 
 ROOT = Path(__file__).parents[2]
@@ -45,11 +47,31 @@ def main() -> None:
         print(f"| {domain}, {rate} | {' | '.join(found)} |")
 
     by_variant = scores("ablations")
-    print("\nablations\n\n| | " + " | ".join(ablations.DOMAINS) + " |\n| --- | --- | --- |")
+    print("\nablations: score, difference to the paper's choices, and p with Holm's correction")
+    headings = [f"{domain} | difference | p" for domain in ablations.DOMAINS]
+    print("\n| | " + " | ".join(headings) + " |\n| --- |" + " --- |" * 3 * len(headings))
+    judged = {domain: differences(by_variant, domain) for domain in ablations.DOMAINS}
     for variant in ablations.ORDER:
-        found = [cell(by_variant, f"{domain}/{variant}") for domain in ablations.DOMAINS]
-        if any(found):
-            print(f"| {variant} | {' | '.join(found)} |")
+        found = [
+            f"{cell(by_variant, f'{domain}/{variant}')} | {judged[domain].get(variant, ' | ')}"
+            for domain in ablations.DOMAINS
+        ]
+        print(f"| {variant} | {' | '.join(found)} |")
+
+
+def differences(scores: Scores, domain: str) -> dict[str, str]:
+    """Each variant against the paper's choices: difference [95% interval] | p."""
+    areas = {
+        variant: found[0]
+        for variant in ablations.ORDER
+        if (found := scores.of(f"{domain}/{variant}", "area")) is not None
+    }
+    paper = areas.pop(ablations.BASELINE)
+    corrected = holm([permutation_test(x, paper) for x in areas.values()])
+    return {
+        variant: f"{show(bca_interval(x, paper), sign='+')} | {p:.2g}"
+        for (variant, x), p in zip(areas.items(), corrected, strict=True)
+    }
 
 
 def cell(scores: Scores, label: str) -> str:
@@ -57,8 +79,13 @@ def cell(scores: Scores, label: str) -> str:
     found = scores.of(label, "area")
     if found is None:
         return ""
-    mean, low, high = (float(x) for x in mean_interval(found[0]))
-    return f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+    return show(mean_interval(found[0]))
+
+
+def show(interval: Interval, sign: str = "") -> str:
+    """Mean [low, high]."""
+    mean, low, high = (f"{float(x):{sign}.2f}".replace("-", "−") for x in interval)
+    return f"{mean} [{low}, {high}]"
 
 
 if __name__ == "__main__":
