@@ -58,7 +58,7 @@ class Options:
     """Measure microseconds per environment step as well."""
     concurrent: bool = True
     """Let the GPU run kernels beside each other that do not wait for each other."""
-    turns_at_once: int = devices.TURNS_AT_ONCE["gpu"]
+    turns_at_once: int = devices.MOST_TURNS_AT_ONCE["gpu"]
     """Take so many time steps without asking the host."""
 
 
@@ -309,7 +309,7 @@ def main(options: Options) -> None:
     failed = False
     if not options.concurrent:
         del devices.COMPILER_OPTIONS["gpu"]
-    devices.TURNS_AT_ONCE["gpu"] = options.turns_at_once
+    devices.MOST_TURNS_AT_ONCE["gpu"] = options.turns_at_once
     every_setting = cases(options)
     if why_not() is not None:
         print(f"{why_not()}: only plain climbs are compared with themselves in float64")

@@ -170,19 +170,27 @@ def test_random_actions_cover_both_kinds_of_action_space():
     assert float(jnp.max(actions)) > 0.99
 
 
-@pytest.mark.parametrize("length", [0, 3, 4, 11])
-def test_a_loop_in_blocks_is_the_same_loop(length, monkeypatch):
-    monkeypatch.setitem(devices.TURNS_AT_ONCE, jax.default_backend(), 4)
-    counted = jax.jit(lambda n: compiled.repeat(lambda _, x: 3 * x + 1, n, jnp.uint32(7)))(length)
-    expected = 7
-    for _ in range(length):
-        expected = 3 * expected + 1
-    assert int(counted) == expected % 2**32
+@pytest.mark.parametrize(
+    ("steps", "warmup", "every", "block"),
+    [
+        (50_000, 5_000, 1_000, 100),
+        (260, 60, 100, 20),
+        (50_000, 5_001, 1_000, 1),
+        (90, 0, 1_000, 90),
+    ],
+)
+def test_every_chunk_is_in_whole_blocks(steps, warmup, every, block, monkeypatch):
+    assert compiled.steps_at_once(SMALL) == 1, "on a CPU there is nothing to gain"
+    monkeypatch.setitem(devices.MOST_TURNS_AT_ONCE, jax.default_backend(), 100)
+    training = dataclasses.replace(SMALL.training, steps=steps, warmup=warmup)
+    settings = dataclasses.replace(SMALL, training=training, evaluation=Evaluation(every=every))
+    assert compiled.steps_at_once(settings) == block
+    assert all((end - begin) % block == 0 for begin, end in chunks(settings))
 
 
 @pytest.mark.slow
 def test_training_in_blocks_gives_the_same_bits(company, monkeypatch):
-    monkeypatch.setitem(devices.TURNS_AT_ONCE, jax.default_backend(), 7)
+    monkeypatch.setitem(devices.MOST_TURNS_AT_ONCE, jax.default_backend(), 7)
     compiled.forget_programs()
     again = train(SMALL, seeds=[5, 6, 7, 8, 9])
     compiled.forget_programs()

@@ -31,8 +31,9 @@ class Ours:
         shared, _ = compiled.shared_program([without_planning(settings)])
         beginning = compiled.compile_programs(shared, mesh)
         self.life = beginning.init(seeds, self.numbers)
-        self.life, _ = beginning.warm_up(self.life, self.numbers, warmup)
+        self.life, _ = beginning.warm_up(self.life, self.numbers, whole(warmup, shared))
         jax.block_until_ready(self.life)
+        self.static = static
         program = compiled.compile_programs(static, mesh).learn
         start = time.perf_counter()
         with compiling_afresh():
@@ -43,11 +44,14 @@ class Ours:
         self.rate = self.measure(steps=5)
 
     def advance(self, steps: int) -> None:
+        """Some steps, in whole blocks."""
+        steps = whole(steps, self.static)
         self.life, _ = self.learn(self.life, self.numbers, steps)
         jax.block_until_ready(self.life)
 
     def measure(self, steps: int) -> float:
         """Environment steps per second, of all agents together."""
+        steps = whole(steps, self.static)
         start = time.perf_counter()
         self.advance(steps)
         return steps * self.agents / (time.perf_counter() - start)
@@ -56,6 +60,12 @@ class Ours:
         """The same, with as many steps as take about so long at the rate of last time."""
         self.rate = self.measure(max(at_least, int(seconds * self.rate / self.agents)))
         return self.rate
+
+
+def whole(steps: int, static: Settings) -> int:
+    """So many steps or a few more, since the programs take whole blocks."""
+    block = compiled.steps_at_once(static)
+    return -(-steps // block) * block
 
 
 def without_planning(settings: Settings) -> Settings:

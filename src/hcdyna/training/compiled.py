@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from hcdyna.dyna import DynaState, build
 from hcdyna.errors import SettingsError
 from hcdyna.randomness import below
 from hcdyna.settings import Settings, traced_numbers, with_numbers
-from hcdyna.training.devices import compiler_options, turns_at_once
+from hcdyna.training.devices import compiler_options, most_turns_at_once
 from hcdyna.training.evaluation import evaluate_agent
 from hcdyna.types import Array, Info, Key, Spec, Transition
 from hcdyna.varying import MIXING_RATE, PLANNING_STEPS, UpTo
@@ -47,9 +48,10 @@ class Programs(NamedTuple):
     init: Callable[[Array, Numbers], AgentLife]
     """seeds, numbers → lives"""
     warm_up: Callable[[AgentLife, Numbers, int], tuple[AgentLife, Info]]
-    """lives (donated), numbers, length → lives, mean info: `length` steps of warm-up"""
+    """lives (donated), numbers, length → lives, mean info: `length` steps of warm-up, a multiple of
+    `steps_at_once`"""
     learn: Callable[[AgentLife, Numbers, int], tuple[AgentLife, Info]]
-    """lives (donated), numbers, length → lives, mean info: `length` steps of learning"""
+    """lives (donated), numbers, length → lives, mean info: `length` steps of learning, likewise"""
     evaluate: Callable[[AgentLife, Numbers, Array, int], tuple[Array, Array, Info]]
     """lives, numbers, seeds, step → returns and lengths [agents, episodes], and diagnostics"""
 
@@ -102,6 +104,12 @@ def chunks(static: Settings) -> list[tuple[int, int]]:
     stops = {*range(every, training.steps, every), min(training.warmup, training.steps)}
     ordered = sorted((stops | {training.steps}) - {0})
     return list(zip([0, *ordered], ordered, strict=False))
+
+
+def steps_at_once(static: Settings) -> int:
+    """The steps of a block: the programs take whole blocks, and so does every chunk."""
+    common = math.gcd(*(end - begin for begin, end in chunks(static)))
+    return max(block for block in range(1, most_turns_at_once() + 1) if common % block == 0)
 
 
 def forget_programs() -> None:
@@ -170,20 +178,15 @@ def advance(
         life, info = step(carry[0])
         return life, jax.tree.map(jnp.add, carry[1], info)
 
-    life, total = repeat(body, length, (life, zeros))
+    block = steps_at_once(static)
+    if block > 1:
+        blocks, turn = length // block, functools.partial(jax.lax.fori_loop, 0, block, body)
+        life, total = jax.lax.fori_loop(0, blocks, lambda _, carry: turn(carry), (life, zeros))
+    else:
+        life, total = jax.lax.fori_loop(0, length, body, (life, zeros))
     # Spelt out, since XLA may or may not divide in this way, and the bits would depend on it.
     share = 1.0 / length
     return life, jax.tree.map(lambda x: x * share, total)
-
-
-def repeat(body: Callable[[Any, Any], Any], length: Array, carry: Any) -> Any:
-    """`length` turns of a loop, in blocks where that is faster; `body` gets no meaningful index."""
-    block = turns_at_once()
-    if block > 1:
-        turn = functools.partial(jax.lax.fori_loop, 0, block, body)
-        carry = jax.lax.fori_loop(0, length // block, lambda _, carry: turn(carry), carry)
-        length = length % block
-    return jax.lax.fori_loop(0, length, body, carry)
 
 
 def time_step(settings: Settings, warm_up: bool, life: AgentLife) -> tuple[AgentLife, Info]:

@@ -20,7 +20,7 @@ COMPILER_OPTIONS: dict[str, dict[str, Any]] = {
 way: on a CPU, agents are spread over one single-threaded device per core instead. On a GPU, what
 does not wait for the climb may run beside it."""
 
-TURNS_AT_ONCE = {"cpu": 1, "gpu": 50}
+MOST_TURNS_AT_ONCE = {"cpu": 1, "gpu": 100}
 """A GPU waits for the host after each turn of a loop unless the number of turns was known to the
 compiler, so there the steps of a chunk are taken in blocks."""
 
@@ -77,6 +77,6 @@ def is_known(option: str, value: Any) -> bool:
     return True
 
 
-def turns_at_once() -> int:
-    """How many turns of a loop to take in a block, on the platform that JAX chose."""
-    return TURNS_AT_ONCE.get(jax.default_backend(), 1)
+def most_turns_at_once() -> int:
+    """How many turns of a loop to take in a block at most, on the platform that JAX chose."""
+    return MOST_TURNS_AT_ONCE.get(jax.default_backend(), 1)
