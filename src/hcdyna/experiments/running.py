@@ -30,6 +30,8 @@ from hcdyna.varying import MIXING_RATE, PLANNING_STEPS
 MOST_AGENTS = {"cpu": 240, "gpu": 1_000}
 """More agents in a program gain nothing, and more work is lost if it is interrupted."""
 SHARE_OF_MEMORY = 0.6
+KEPT = 8
+"""Programs in memory. Not one, or what was compiled ahead would be forgotten along with it."""
 
 Say = Callable[[str], None]
 
@@ -62,7 +64,8 @@ def run_missing(
             left -= len(group)
             say_here(f"{took:.1f} s")
             del crew, unfinished
-            forget_programs()
+            if number % KEPT == 0:
+                forget_programs()
     return left
 
 
