@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import FULL, QUICK
 from hcdyna.settings import Evaluation
+from hcdyna.training.devices import available_cores
 
 SMALL = Settings(
     agent=DQN(learning_rate=1e-3, hidden=(8, 8)),
@@ -22,6 +25,10 @@ SMALL = Settings(
     training=Training(steps=60, warmup=20, planning_steps=2, replay_size=100, batch_size=8),
     evaluation=Evaluation(every=20),
 )
+
+
+DEVICE_SETTINGS = ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")
+"""Of the tests themselves."""
 
 
 def with_training(**changes):
@@ -172,3 +179,24 @@ def test_programs_are_let_go_of(tmp_path):
 
     first, *_, last = (mappings(n) for n in (1, 2, 3, 4))
     assert last - first < 300, "a process that keeps every program can't have a hundred"
+
+
+COUNT_DEVICES = """
+import jax
+from hcdyna import Settings
+from hcdyna.experiments import running
+from hcdyna.experiments.cells import Cell
+running.share_cores([Cell(Settings(), {seeds})])
+print(len(running.programs([Cell(Settings(), {seeds})])), jax.local_device_count())
+"""
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_many_agents_are_trained_on_every_core(few):
+    cores = available_cores()
+    code = COUNT_DEVICES.format(seeds=1 if few else 2 * cores)
+    environment = {k: v for k, v in os.environ.items() if k not in DEVICE_SETTINGS}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, text=True, capture_output=True, check=True
+    )
+    assert found.stdout.split() == ["1", "1" if few else str(cores)]

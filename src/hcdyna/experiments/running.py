@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +22,7 @@ from hcdyna.results.record import describe
 from hcdyna.settings import Settings, with_numbers
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, forget_programs, shared_program
+from hcdyna.training.devices import available_cores, offer_every_core
 from hcdyna.training.run import Progress, Run
 from hcdyna.training.saving import interruptions
 from hcdyna.training.train import Crew, kernels_used
@@ -44,6 +45,7 @@ def run_missing(
     No program is begun after so many `seconds`.
     """
     missing = {cell.key: cell for cell in cells if not store.has(cell)}
+    share_cores(missing.values())
     groups = programs(list(missing.values()))
     begin, left = time.perf_counter(), len(missing)
     with ahead(groups) as compiling:
@@ -67,6 +69,13 @@ def run_missing(
             if number % KEPT == 0:
                 forget_programs()
     return left
+
+
+def share_cores(cells: Collection[Cell]) -> None:
+    """Train on every CPU core where each has agents to fill it; of few, one takes care, and leaves
+    the others to the compiler. Comes before anything that starts JAX."""
+    if cells and min(cell.seeds for cell in cells) >= 2 * available_cores():
+        offer_every_core()
 
 
 def saying(say: Say, place: str) -> Say:
