@@ -66,7 +66,7 @@ def run_missing(
             left -= len(group)
             say_here(f"{took:.1f} s")
             del crew, unfinished
-            if number % KEPT == 0:
+            if number % KEPT == 0 or number == len(groups):
                 forget_programs()
     return left
 
