@@ -97,17 +97,23 @@ def ahead(groups: list[list[Cell]]) -> Iterator[list[Future]]:
 
 
 def compile_group(group: list[Cell]) -> None:
-    """Compile the programs of a group, and forget them again."""
+    """Compile the programs of a group, each for what the one before it gives back, down to how it
+    lies on the devices: else they would be compiled once more when they are called."""
     crew = crew_of(group)
-    life = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=crew.sharding), crew.shapes
-    )
     programs: Any = crew.programs
-    seeds = crew.seed_of_agent
-    programs.init.lower(seeds, crew.numbers).compile()
+    seeds, numbers = crew.seed_of_agent, crew.numbers
+
+    def given_back(shardings: Any) -> Any:
+        return jax.tree.map(
+            lambda x, sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
+            crew.shapes,
+            shardings,
+        )
+
+    life = given_back(programs.init.lower(seeds, numbers).compile().output_shardings)
     for program in (programs.warm_up, programs.learn):
-        program.lower(life, crew.numbers, 1).compile()
-    programs.evaluate.lower(life, crew.numbers, seeds, 1).compile()
+        life = given_back(program.lower(life, numbers, 1).compile().output_shardings[0])
+    programs.evaluate.lower(life, numbers, seeds, 1).compile()
 
 
 def crew_of(cells: list[Cell]) -> Crew:
