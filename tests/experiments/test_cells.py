@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -200,3 +201,14 @@ def test_many_agents_are_trained_on_every_core(few):
         [sys.executable, "-c", code], env=environment, text=True, capture_output=True, check=True
     )
     assert found.stdout.split() == ["1", "1" if few else str(cores)]
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_what_is_compiled_ahead_is_what_will_be_called(seeds):
+    """On one device, too, where JAX describes in other words how arrays lie on it."""
+    crew = running.crew_of([Cell(SMALL, seeds)])
+    programs, given = crew.programs, (crew.seed_of_agent, crew.numbers)
+    ahead = running.given_back(crew, programs.init.lower(*given).compile().output_shardings)
+    lives = programs.init(*given)
+    for x, y in zip(jax.tree.leaves(ahead), jax.tree.leaves(lives), strict=True):
+        assert (x.shape, x.dtype, x.sharding) == (y.shape, y.dtype, y.sharding)

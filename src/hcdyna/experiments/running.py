@@ -97,23 +97,25 @@ def ahead(groups: list[list[Cell]]) -> Iterator[list[Future]]:
 
 
 def compile_group(group: list[Cell]) -> None:
-    """Compile the programs of a group, each for what the one before it gives back, down to how it
-    lies on the devices: else they would be compiled once more when they are called."""
+    """Compile the programs of a group, each for what the one before it gives back."""
     crew = crew_of(group)
     programs: Any = crew.programs
     seeds, numbers = crew.seed_of_agent, crew.numbers
-
-    def given_back(shardings: Any) -> Any:
-        return jax.tree.map(
-            lambda x, sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
-            crew.shapes,
-            shardings,
-        )
-
-    life = given_back(programs.init.lower(seeds, numbers).compile().output_shardings)
+    life = given_back(crew, programs.init.lower(seeds, numbers).compile().output_shardings)
     for program in (programs.warm_up, programs.learn):
-        life = given_back(program.lower(life, numbers, 1).compile().output_shardings[0])
+        compiled = program.lower(life, numbers, 1).compile()
+        life = given_back(crew, compiled.output_shardings[0])
     programs.evaluate.lower(life, numbers, seeds, 1).compile()
+
+
+def given_back(crew: Crew, shardings: Any) -> Any:
+    """The lives of a crew as a program gives them back. How they lie on the devices is part of what
+    the next one is compiled for: described in other words, it would be compiled once more."""
+    return jax.tree.map(
+        lambda x, sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
+        crew.shapes,
+        shardings,
+    )
 
 
 def crew_of(cells: list[Cell]) -> Crew:
