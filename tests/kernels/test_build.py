@@ -1,10 +1,7 @@
 """The CUDA sources compile, and nothing needs them where they can't be used."""
 
 import shutil
-import subprocess
 
-import jax
-import numpy as np
 import pytest
 
 from hcdyna import DQN, Acrobot, GridWorld, Settings, SettingsError, TabularGridWorld, Training
@@ -31,32 +28,6 @@ def test_the_sources_compile(kernel, more, tmp_path, monkeypatch):
     library = build.compiled(kernel, "sm_90", sizes(perceptron, env) | more)
     assert library.stat().st_size > 10_000
     assert library == build.compiled(kernel, "sm_90", sizes(perceptron, env) | more), "kept"
-
-
-PRINT_TANH = """
-#include <cstdio>
-#include "common.cuh"
-int main() {
-  float z;
-  while (scanf("%f", &z) == 1) printf("%.9g\\n", rational_tanh(z));
-}
-"""
-
-
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
-@pytest.mark.slow
-def test_the_tanh_of_the_kernels(tmp_path):
-    (tmp_path / "tanh.cu").write_text(PRINT_TANH)
-    sizes = ("-DSTATE=2", "-DHIDDEN=32", "-DACTIONS=3", "-DTANH=1")
-    folders = (f"-I{build.FOLDER}", f"-I{jax.ffi.include_dir()}")
-    command = ("nvcc", "-std=c++17", *sizes, *folders, "tanh.cu", "-o", "tanh")
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    z = np.concatenate([np.linspace(-12, 12, 4_001), [1e-30, 3e-4, 5e-4, 1e30, -np.inf, np.nan]])
-    given = " ".join(str(x) for x in z)
-    printed = subprocess.run(
-        [tmp_path / "tanh"], input=given, text=True, check=True, capture_output=True
-    ).stdout
-    np.testing.assert_allclose([float(x) for x in printed.split()], np.tanh(z), atol=3e-7)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ does not wait for the climb may run beside it."""
 
 MOST_TURNS_AT_ONCE = {"cpu": 1, "gpu": 100}
 """A GPU waits for the host after each turn of a loop unless the number of turns was known to the
-compiler, so there the steps of a chunk are taken in blocks."""
+compiler, so there the steps of a chunk, and of an evaluation episode, are taken in blocks."""
 
 
 def mesh_for(agents: int) -> Mesh:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from hcdyna import ring
 from hcdyna.search_control.moments import distance
 from hcdyna.settings import Settings
+from hcdyna.training.devices import most_turns_at_once
 from hcdyna.types import Agent, Array, Environment, Info, Key, Model
 
 STREAM = 0x45564C
@@ -87,5 +88,11 @@ def run_episode(
         over = outcome.terminated | (length >= env.spec.time_limit)
         return Episode(key, outcome.next_obs, episode.total + outcome.reward, length, over)
 
-    end = jax.lax.while_loop(lambda episode: ~episode.over, step, start)
+    def unless_over(_: int, episode: Episode) -> Episode:
+        return jax.tree.map(partial(jnp.where, episode.over), episode, step(episode))
+
+    block, turn = most_turns_at_once(), step
+    if block > 1:
+        turn = partial(jax.lax.fori_loop, 0, block, unless_over)
+    end = jax.lax.while_loop(lambda episode: ~episode.over, turn, start)
     return end.total, end.length
