@@ -14,7 +14,7 @@ from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, r
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL, settings
-from hcdyna.experiments.paper.verdicts import CLAIMS, judged
+from hcdyna.experiments.paper.verdicts import CLAIMS, described, in_words, judged
 from hcdyna.statistics.verdicts import Verdict
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +94,12 @@ def test_answers_find_a_true_difference_and_respect_where():
     never = [claim(id="one", a="y", b="x"), claim(id="two", where="one")]
     assert answer(never, scores)["two"] == [], "only where the other claim holds"
     assert answer([claim(b="missing")], scores) == {"one": []}
+
+
+def test_a_claim_without_a_verdict_says_why():
+    nothing = described(claim(where="other"), [], [], FULL)
+    assert in_words(nothing, "1e-3") == "nothing to compare", "no gain, so none that persists"
+    assert in_words(described(claim(), [], [], FULL), "1e-3") == "not run"
 
 
 def test_verdicts_put_together():

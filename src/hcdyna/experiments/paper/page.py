@@ -7,7 +7,7 @@ from typing import Any
 
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale
-from hcdyna.experiments.paper.verdicts import NO_RATE
+from hcdyna.experiments.paper.verdicts import NO_RATE, why_no_verdict
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 70rem;
@@ -163,8 +163,7 @@ def badge(claim: dict[str, Any], rate: str) -> str:
     """A verdict with its colour."""
     found = claim["verdicts"].get(rate) or claim["verdicts"].get(NO_RATE)
     if not found:
-        word = "nothing to compare" if claim["comparisons"] else "not run"
-        return f'<span class="verdict none">{word}</span>'
+        return f'<span class="verdict none">{why_no_verdict(claim)}</span>'
     word = found["verdict"]
     kind = word.replace("reproduced but ", "").replace(" ", "")
     count = f" {found['held']}/{found['of']}" if found["of"] > 1 else ""

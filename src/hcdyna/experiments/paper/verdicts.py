@@ -97,7 +97,12 @@ def in_words(claim: dict[str, Any], rate: str) -> str:
     """The verdict, and in how many comparisons the claim held."""
     found = claim["verdicts"].get(rate) or claim["verdicts"].get(NO_RATE)
     if not found:
-        return "nothing to compare" if claim["comparisons"] else "not run"
+        return why_no_verdict(claim)
     word = found["verdict"]
     emphasis = f"**{word}**" if word == "contradicted" else word
     return emphasis if found["of"] == 1 else f"{emphasis} ({found['held']} of {found['of']})"
+
+
+def why_no_verdict(claim: dict[str, Any]) -> str:
+    """Not run, or no case that the claim is about: a gain can't persist where none was found."""
+    return "nothing to compare" if claim["comparisons"] or claim["where"] else "not run"
