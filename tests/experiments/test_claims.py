@@ -12,8 +12,9 @@ from test_cells import SMALL
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
 from hcdyna.experiments.paper import FIGURES, figure
+from hcdyna.experiments.paper.page import badge, claim_block
 from hcdyna.experiments.paper.reproduce import Reproduction
-from hcdyna.experiments.paper.scale import FULL, settings
+from hcdyna.experiments.paper.scale import FULL, QUICK, settings
 from hcdyna.experiments.paper.verdicts import CLAIMS, described, in_words, judged
 from hcdyna.statistics.verdicts import Verdict
 
@@ -100,6 +101,21 @@ def test_a_claim_without_a_verdict_says_why():
     nothing = described(claim(where="other"), [], [], FULL)
     assert in_words(nothing, "1e-3") == "nothing to compare", "no gain, so none that persists"
     assert in_words(described(claim(), [], [], FULL), "1e-3") == "not run"
+
+
+@pytest.mark.parametrize(("scale", "mark"), [(FULL, ""), (QUICK, "quick: ")])
+def test_every_verdict_of_the_quick_scale_says_so(scale, mark):
+    rng = np.random.default_rng(0)
+    runs = [result(mean + rng.normal(0, 2, (30, 6)), np.zeros(30, bool)) for mean in (-60, -10)]
+    one = claim(each={"rate": ["1e-3"]})
+    found = answer([one], scores_of(x=runs[0], y=runs[1]))["one"]
+    plain = described(one, found, found, scale)
+    assert in_words(plain, "1e-3") == f"{mark}**contradicted**"
+    assert f">{mark}contradicted<" in badge(plain, "1e-3")
+    block = claim_block(plain)
+    assert f"at 1e-3: {mark}contradicted" in block
+    assert f"<th>{mark}verdict</th>" in block
+    assert "1 comparison<" in block
 
 
 def test_verdicts_put_together():

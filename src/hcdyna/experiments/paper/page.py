@@ -7,7 +7,7 @@ from typing import Any
 
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale
-from hcdyna.experiments.paper.verdicts import NO_RATE, why_no_verdict
+from hcdyna.experiments.paper.verdicts import NO_RATE, quick_mark, why_no_verdict
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 70rem;
@@ -29,9 +29,10 @@ pre { background: #f5f5f5; padding: .6rem; overflow: auto }
 """
 
 DIFFERENCES = (
-    "Run length: the paper does not say; ours is 50,000 environment steps with 5,000 of warm-up.",
-    "Learning rate: the paper prints 1e-4, but its own procedure picks 1e-3 here (see lr), so "
-    "figures 1 to 5 are shown and judged at both.",
+    "Run length: the paper does not say; ours is {steps:,} environment steps with {warmup:,} of "
+    "warm-up.",
+    "Learning rate: the paper prints 1e-4, but its own procedure picks 1e-3 here (see lr), so at "
+    "full scale figures 1 to 5 are shown and judged at both.",
     "Planning steps where the paper does not say: one in figure 1b to 1d, ten in figures 1e, 2, 3 "
     "and 5.",
     "The learned model also predicts whether an episode ends, of which the paper says nothing.",
@@ -53,7 +54,7 @@ def page(
 ) -> str:
     """The whole page, with pictures and cells as links beside it."""
     sections = [
-        section(name, titles[name], claims[name], pictures[name], cells[name], missing[name])
+        section(name, scale, titles[name], claims[name], pictures[name], cells[name], missing[name])
         for name in titles
     ]
     quick = (
@@ -62,7 +63,8 @@ def page(
         else f'<p class="quick">Quick scale: {scale.seeds} seeds and {scale.steps:,} steps. '
         "Nothing here says much about the paper; run --scale full for that.</p>"
     )
-    listed = "".join(f"<li>{escape(line)}</li>" for line in DIFFERENCES)
+    protocol = (line.format(steps=scale.steps, warmup=scale.warmup) for line in DIFFERENCES)
+    listed = "".join(f"<li>{escape(line)}</li>" for line in protocol)
     every = [claim for name in titles for claim in claims[name]]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -92,6 +94,7 @@ def overview(claims: list[dict[str, Any]], scale: Scale) -> str:
 
 def section(
     name: str,
+    scale: Scale,
     title: str,
     claims: list[dict[str, Any]],
     pictures: list[str],
@@ -111,7 +114,8 @@ def section(
         f'<h2 id="{name}">{name}: {escape(title)}</h2>{gone}{images}'
         + "".join(claim_block(claim) for claim in claims)
         + f"<details><summary>The settings of the {len(cells)} cells, and how to repeat them"
-        f"</summary><pre>hcdyna reproduce {name} --scale full</pre><ul>{links}</ul></details>"
+        f"</summary><pre>hcdyna reproduce {name} --scale {scale.name}</pre>"
+        f"<ul>{links}</ul></details>"
     )
 
 
@@ -121,19 +125,21 @@ def claim_block(claim: dict[str, Any]) -> str:
         ("" if rate == NO_RATE else f"<small>at {rate}</small> ") + badge(claim, rate)
         for rate in claim["verdicts"]
     )
+    quick, count = quick_mark(claim), len(claim["comparisons"])
     ends = claim["verdicts_last_20_percent"]
-    late = ", ".join(f"{'' if r == NO_RATE else f'at {r}: '}{v}" for r, v in ends.items())
+    late = ", ".join(f"{'' if r == NO_RATE else f'at {r}: '}{quick}{v}" for r, v in ends.items())
     late = f"<p><small>On the last 20% of evaluations: {late}</small></p>" if late else ""
     return (
         f'<h3 id="{claim["id"]}">{verdicts or badge(claim, NO_RATE)}</h3>'
         f"<blockquote>“{escape(claim['quote'])}”</blockquote>"
         f'<p class="place">{escape(claim["place"])}; {claim["kind"]}, by {claim["metric"]}, '
         f"margin {claim['margin']}</p>{late}"
-        f"<details><summary>{len(claim['comparisons'])} comparisons</summary>"
+        f"<details><summary>{count} comparison{'' if count == 1 else 's'}</summary>"
         f'<div class="wide"><table><tr><th>a</th><th>b</th><th>a</th><th>b</th>'
         "<th>difference [95%]</th><th>p (Holm)</th><th>P(a &gt; b)</th><th>failed</th>"
-        "<th>verdict</th></tr>" + "".join(row(x) for x in claim["comparisons"]) + "</table></div>"
-        "</details>"
+        f"<th>{quick}verdict</th></tr>"
+        + "".join(row(x) for x in claim["comparisons"])
+        + "</table></div></details>"
     )
 
 
@@ -167,4 +173,4 @@ def badge(claim: dict[str, Any], rate: str) -> str:
     word = found["verdict"]
     kind = word.replace("reproduced but ", "").replace(" ", "")
     count = f" {found['held']}/{found['of']}" if found["of"] > 1 else ""
-    return f'<span class="verdict {kind}">{word}{count}</span>'
+    return f'<span class="verdict {kind}">{quick_mark(claim)}{word}{count}</span>'

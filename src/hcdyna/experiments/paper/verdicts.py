@@ -99,8 +99,13 @@ def in_words(claim: dict[str, Any], rate: str) -> str:
     if not found:
         return why_no_verdict(claim)
     word = found["verdict"]
-    emphasis = f"**{word}**" if word == "contradicted" else word
+    emphasis = quick_mark(claim) + (f"**{word}**" if word == "contradicted" else word)
     return emphasis if found["of"] == 1 else f"{emphasis} ({found['held']} of {found['of']})"
+
+
+def quick_mark(claim: dict[str, Any]) -> str:
+    """Stands before a verdict of the quick scale, so that nobody takes it for the paper's."""
+    return "" if claim["scale"] == "full" else f"{claim['scale']}: "
 
 
 def why_no_verdict(claim: dict[str, Any]) -> str:
