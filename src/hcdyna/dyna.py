@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna import ring
-from hcdyna.kernels.surface import Surface, use_kernels
+from hcdyna.errors import SettingsError
+from hcdyna.kernels.surface import Surface, left_plain, use_kernels
 from hcdyna.planning import draw_mini_batches, plan
 from hcdyna.settings import Settings, Training
 from hcdyna.types import (
@@ -47,11 +48,15 @@ class DynaState(NamedTuple):
 
 def build(settings: Settings) -> tuple[Environment, Dyna]:
     """The environment and the composed agent of some settings."""
+    training = settings.training
+    plain = left_plain(settings.search_control, training.batch_size)
+    if training.kernels == "on" and plain:
+        raise SettingsError(f"Training.kernels = 'on': {plain[0]}; use auto or off")
     env = settings.environment.build()
     agent = settings.agent.build(env.spec)
     model = settings.model.build(env)
     search_control = settings.search_control.build(env)
-    return env, compose(env, agent, model, search_control, settings.training)
+    return env, compose(env, agent, model, search_control, training)
 
 
 def compose(

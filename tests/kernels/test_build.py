@@ -1,13 +1,24 @@
 """The CUDA sources compile, and nothing needs them where they can't be used."""
 
+import dataclasses
 import shutil
 
 import pytest
 
-from hcdyna import DQN, Acrobot, GridWorld, Settings, SettingsError, TabularGridWorld, Training
+from hcdyna import (
+    DQN,
+    Acrobot,
+    GridWorld,
+    HillClimbing,
+    Settings,
+    SettingsError,
+    TabularGridWorld,
+    Training,
+)
 from hcdyna.dyna import build as build_dyna
 from hcdyna.kernels import build
 from hcdyna.kernels.surface import sizes, why_not_covered
+from hcdyna.training import train
 from hcdyna.types import Perceptron
 
 
@@ -44,6 +55,29 @@ def test_the_sources_compile(kernel, more, tmp_path, monkeypatch):
 def test_what_the_kernels_cover(environment, perceptron, reason):
     found = why_not_covered(perceptron, environment.build())
     assert (found is None) if reason is None else (reason in found)
+
+
+@pytest.mark.parametrize(
+    ("search_control", "batch_size", "reason"),
+    [
+        (HillClimbing(), 64, None),
+        (HillClimbing(skip_terminal=True), 32, "the climb is plain with skip_terminal"),
+        (HillClimbing(criterion=lambda scene: scene.value), 32, "the climb is plain with a crit"),
+        (HillClimbing(), 65, "planning is plain with a batch_size over 64"),
+    ],
+)
+def test_what_runs_plain_beside_the_kernels_is_said(
+    search_control, batch_size, reason, monkeypatch
+):
+    training = Training(batch_size=batch_size)
+    settings = Settings(search_control=search_control, training=training)
+    monkeypatch.setattr(train, "why_not", lambda perceptron, env: None)  # as if there were a GPU
+    said = train.kernels_used(settings)
+    assert said == "fused" if reason is None else said.startswith(f"fused; {reason}")
+    if reason is not None:
+        demanded = dataclasses.replace(training, kernels="on")
+        with pytest.raises(SettingsError, match=f"^Training.kernels = 'on': {reason}.*; use auto"):
+            build_dyna(dataclasses.replace(settings, training=demanded))
 
 
 def test_kernels_that_are_demanded_but_not_there_are_an_error():

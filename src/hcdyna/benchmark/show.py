@@ -136,9 +136,9 @@ def draw_series(axes: Axes, field: str, rows: list[dict[str, Any]]) -> None:
         even = [work / row["multiply_adds"] for row in rows]
         axes.plot(x, even, "--", color="#888888", linewidth=1, label="same multiply-adds/s")
     axes.plot(x, y, color=colour, linewidth=2, label="measured")
-    fused = any(row["kernels"] == "fused" for row in rows)
+    fused = any(row["kernels"].startswith("fused") for row in rows)
     for x_of, y_of, row in zip(x, y, rows, strict=True):
-        filled = row["kernels"] == "fused" or not fused
+        filled = row["kernels"].startswith("fused") or not fused
         axes.plot(x_of, y_of, "o", color=colour, markerfacecolor=colour if filled else "white")
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -10,11 +10,8 @@ import numpy as np
 
 from hcdyna.continuous import ContinuousBatches
 from hcdyna.kernels.build import target
-from hcdyna.kernels.surface import sizes
+from hcdyna.kernels.surface import MOST_ROWS, sizes
 from hcdyna.types import Array, Environment, Info, Perceptron, Transition
-
-MOST_ROWS = 64
-"""Larger mini-batches would not fit into a multiprocessor's shared memory."""
 
 GREEDY, USE_FALLBACK = -1, -2
 """Choices of the kernel that are not actions."""

@@ -12,6 +12,8 @@ from hcdyna.types import Array, Environment, Perceptron
 HIDDEN = (32, 64)
 MOST_VARIABLES = 8
 MOST_ACTIONS = 8
+MOST_ROWS = 64
+"""Larger mini-batches would not fit into a multiprocessor's shared memory."""
 
 
 class Surface(NamedTuple):
@@ -61,6 +63,18 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
     if spec.low.shape[0] > MOST_VARIABLES or (spec.num_actions or 0) > MOST_ACTIONS:
         return f"{spec.name}: kernels take up to 8 variables and 8 actions"
     return None
+
+
+def left_plain(search_control: Any, batch_size: int) -> list[str]:
+    """What runs plain beside the kernels, and why: they climb V̂ alone, and accept by distance."""
+    reasons = []
+    if getattr(search_control, "skip_terminal", False):
+        reasons.append("the climb is plain with skip_terminal")
+    if getattr(search_control, "criterion", None) is not None:
+        reasons.append("the climb is plain with a criterion other than the value")
+    if batch_size > MOST_ROWS:
+        reasons.append(f"planning is plain with a batch_size over {MOST_ROWS}")
+    return reasons
 
 
 def sizes(perceptron: Perceptron, env: Environment) -> dict[str, int]:

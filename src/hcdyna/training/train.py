@@ -19,7 +19,7 @@ from hcdyna.callbacks import all_of
 from hcdyna.errors import RunError, SettingsError
 from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.failure import HostFailed
-from hcdyna.kernels.surface import why_not
+from hcdyna.kernels.surface import left_plain, why_not
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
 from hcdyna.results.store import Store, read_arrays, step_of
@@ -90,12 +90,15 @@ def resume(
 
 
 def kernels_used(settings: Settings) -> str:
-    """Whether the fused GPU kernels run, or why they don't."""
+    """Whether the fused GPU kernels run, or why they don't, wholly or in part."""
     if settings.training.kernels == "off":
         return "off"
     env = settings.environment.build()
     reason = why_not(settings.agent.build(env.spec).perceptron, env)
-    return "fused" if reason is None else f"plain: {reason}"
+    if reason is not None:
+        return f"plain: {reason}"
+    plain = left_plain(settings.search_control, settings.training.batch_size)
+    return "; ".join(["fused", *plain])
 
 
 def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:
