@@ -12,7 +12,7 @@ from test_cells import SMALL
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
 from hcdyna.experiments.paper import FIGURES, figure
-from hcdyna.experiments.paper.page import badge, claim_block
+from hcdyna.experiments.paper.page import badge, claim_block, overview
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL, QUICK, settings
 from hcdyna.experiments.paper.verdicts import CLAIMS, described, in_words, judged
@@ -116,6 +116,22 @@ def test_every_verdict_of_the_quick_scale_says_so(scale, mark):
     assert f"at 1e-3: {mark}contradicted" in block
     assert f"<th>{mark}verdict</th>" in block
     assert "1 comparison<" in block
+    assert "1 comparison of the last 20%<" in block
+
+
+def test_the_end_of_the_runs_is_mentioned_where_it_says_something_else():
+    rng = np.random.default_rng(0)
+    low, high = (
+        result(mean + rng.normal(0, 2, (30, 6)), np.zeros(30, bool)) for mean in (-60, -10)
+    )
+    one = claim(each={"rate": ["1e-3"]})
+    worse = answer([one], scores_of(x=low, y=high))["one"]
+    better = answer([one], scores_of(x=high, y=low))["one"]
+    assert in_words(described(one, better, better, FULL), "1e-3") == "reproduced"
+    parted = described(one, better, worse, FULL)
+    assert in_words(parted, "1e-3") == "reproduced; last 20%: contradicted"
+    assert "last 20%: contradicted" in overview([parted], FULL)
+    assert "last 20%" not in overview([described(one, [], [], FULL)], FULL)
 
 
 def test_verdicts_put_together():

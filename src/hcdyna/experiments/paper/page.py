@@ -7,7 +7,12 @@ from typing import Any
 
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale
-from hcdyna.experiments.paper.verdicts import NO_RATE, quick_mark, why_no_verdict
+from hcdyna.experiments.paper.verdicts import (
+    NO_RATE,
+    otherwise_at_the_end,
+    quick_mark,
+    why_no_verdict,
+)
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 70rem;
@@ -84,7 +89,7 @@ def overview(claims: list[dict[str, Any]], scale: Scale) -> str:
     rows = "".join(
         f'<tr><td><a href="#{claim["id"]}">{claim["figure"]}</a></td>'
         f"<td>{escape(claim['quote'])}</td>"
-        + "".join(f"<td>{badge(claim, rate)}</td>" for rate in scale.rates)
+        + "".join(f"<td>{badge(claim, rate)}{late_note(claim, rate)}</td>" for rate in scale.rates)
         + "</tr>"
         for claim in claims
     )
@@ -125,20 +130,32 @@ def claim_block(claim: dict[str, Any]) -> str:
         ("" if rate == NO_RATE else f"<small>at {rate}</small> ") + badge(claim, rate)
         for rate in claim["verdicts"]
     )
-    quick, count = quick_mark(claim), len(claim["comparisons"])
     ends = claim["verdicts_last_20_percent"]
-    late = ", ".join(f"{'' if r == NO_RATE else f'at {r}: '}{quick}{v}" for r, v in ends.items())
+    late = ", ".join(
+        f"{'' if r == NO_RATE else f'at {r}: '}{quick_mark(claim)}{v}" for r, v in ends.items()
+    )
     late = f"<p><small>On the last 20% of evaluations: {late}</small></p>" if late else ""
     return (
         f'<h3 id="{claim["id"]}">{verdicts or badge(claim, NO_RATE)}</h3>'
         f"<blockquote>“{escape(claim['quote'])}”</blockquote>"
         f'<p class="place">{escape(claim["place"])}; {claim["kind"]}, by {claim["metric"]}, '
         f"margin {claim['margin']}</p>{late}"
-        f"<details><summary>{count} comparison{'' if count == 1 else 's'}</summary>"
-        f'<div class="wide"><table><tr><th>a</th><th>b</th><th>a</th><th>b</th>'
+        + comparison_table(claim, claim["comparisons"], "")
+        + comparison_table(claim, claim["comparisons_last_20_percent"], " of the last 20%")
+    )
+
+
+def comparison_table(claim: dict[str, Any], comparisons: list[dict[str, Any]], of: str) -> str:
+    """The numbers behind a verdict, folded; nothing where there are none."""
+    count = len(comparisons)
+    if not count:
+        return ""
+    return (
+        f"<details><summary>{count} comparison{'' if count == 1 else 's'}{of}</summary>"
+        '<div class="wide"><table><tr><th>a</th><th>b</th><th>a</th><th>b</th>'
         "<th>difference [95%]</th><th>p (Holm)</th><th>P(a &gt; b)</th><th>failed</th>"
-        f"<th>{quick}verdict</th></tr>"
-        + "".join(row(x) for x in claim["comparisons"])
+        f"<th>{quick_mark(claim)}verdict</th></tr>"
+        + "".join(row(x) for x in comparisons)
         + "</table></div></details>"
     )
 
@@ -174,3 +191,9 @@ def badge(claim: dict[str, Any], rate: str) -> str:
     kind = word.replace("reproduced but ", "").replace(" ", "")
     count = f" {found['held']}/{found['of']}" if found["of"] > 1 else ""
     return f'<span class="verdict {kind}">{quick_mark(claim)}{word}{count}</span>'
+
+
+def late_note(claim: dict[str, Any], rate: str) -> str:
+    """What the last 20% of evaluations say, where it is something else."""
+    late = otherwise_at_the_end(claim, rate)
+    return f"<br><small>last 20%: {late}</small>" if late else ""

@@ -22,7 +22,8 @@ def judged(name: str, cells: dict, results: dict, scale: Scale) -> list[dict[str
     mine = [claim for claim in claims if claim.figure == name]
     scores = Scores(cells, results, ranges)
     answers = answer(mine, scores)
-    beside = answer([claim for claim in mine if claim.metric == "area"], scores, "last")
+    by_area = [claim for claim in mine if claim.metric == "area" and " @ " not in claim.a]
+    beside = answer(by_area, scores, "last")
     return [described(claim, answers[claim.id], beside.get(claim.id, []), scale) for claim in mine]
 
 
@@ -45,8 +46,9 @@ def described(
     return plain | {
         "scale": scale.name,
         "verdicts": by_rate,
-        "verdicts_last_20_percent": at_the_end if claim.metric == "area" else {},
+        "verdicts_last_20_percent": at_the_end,
         "comparisons": [comparison(x) for x in answers],
+        "comparisons_last_20_percent": [comparison(x) for x in beside],
     }
 
 
@@ -94,13 +96,22 @@ def markdown(claims: list[dict[str, Any]], scale: Scale) -> str:
 
 
 def in_words(claim: dict[str, Any], rate: str) -> str:
-    """The verdict, and in how many comparisons the claim held."""
+    """The verdict, in how many comparisons the claim held, and what the end of the runs says."""
     found = claim["verdicts"].get(rate) or claim["verdicts"].get(NO_RATE)
     if not found:
         return why_no_verdict(claim)
     word = found["verdict"]
     emphasis = quick_mark(claim) + (f"**{word}**" if word == "contradicted" else word)
-    return emphasis if found["of"] == 1 else f"{emphasis} ({found['held']} of {found['of']})"
+    count = "" if found["of"] == 1 else f" ({found['held']} of {found['of']})"
+    late = otherwise_at_the_end(claim, rate)
+    return emphasis + count + (f"; last 20%: {late}" if late else "")
+
+
+def otherwise_at_the_end(claim: dict[str, Any], rate: str) -> str | None:
+    """The verdict on the last 20% of evaluations, where it is not that on all of them."""
+    rate = rate if rate in claim["verdicts"] else NO_RATE
+    late = claim["verdicts_last_20_percent"].get(rate)
+    return late if late is not None and late != claim["verdicts"][rate]["verdict"] else None
 
 
 def quick_mark(claim: dict[str, Any]) -> str:
