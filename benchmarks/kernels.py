@@ -59,7 +59,7 @@ class Options:
     concurrent: bool = True
     """Let the GPU run kernels beside each other that do not wait for each other."""
     turns_at_once: int = devices.MOST_TURNS_AT_ONCE["gpu"]
-    """Take so many time steps without asking the host."""
+    """Take up to so many time steps without asking the host."""
 
 
 def climb_all(settings: Settings, states: DQNState) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -28,7 +28,7 @@ CENTRE = Cell("hill_climbing", n=10, agents=30)
 LARGE = 200e6
 """Bytes of a program that is not kept beside others."""
 FEWEST_STEPS = 5
-"""In a round, however long they take."""
+"""In a round, however long they take; on a GPU a whole block of them."""
 
 
 @dataclass(frozen=True)
