@@ -9,6 +9,7 @@ from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.paper.verdicts import (
     NO_RATE,
+    at_rate,
     otherwise_at_the_end,
     quick_mark,
     why_no_verdict,
@@ -184,7 +185,7 @@ def row(found: dict[str, Any]) -> str:
 
 def badge(claim: dict[str, Any], rate: str) -> str:
     """A verdict with its colour."""
-    found = claim["verdicts"].get(rate) or claim["verdicts"].get(NO_RATE)
+    found = at_rate(claim["verdicts"], rate)
     if not found:
         return f'<span class="verdict none">{why_no_verdict(claim)}</span>'
     word = found["verdict"]

@@ -97,7 +97,7 @@ def markdown(claims: list[dict[str, Any]], scale: Scale) -> str:
 
 def in_words(claim: dict[str, Any], rate: str) -> str:
     """The verdict, in how many comparisons the claim held, and what the end of the runs says."""
-    found = claim["verdicts"].get(rate) or claim["verdicts"].get(NO_RATE)
+    found = at_rate(claim["verdicts"], rate)
     if not found:
         return why_no_verdict(claim)
     word = found["verdict"]
@@ -109,9 +109,13 @@ def in_words(claim: dict[str, Any], rate: str) -> str:
 
 def otherwise_at_the_end(claim: dict[str, Any], rate: str) -> str | None:
     """The verdict on the last 20% of evaluations, where it is not that on all of them."""
-    rate = rate if rate in claim["verdicts"] else NO_RATE
-    late = claim["verdicts_last_20_percent"].get(rate)
-    return late if late is not None and late != claim["verdicts"][rate]["verdict"] else None
+    whole, late = (at_rate(claim[key], rate) for key in ("verdicts", "verdicts_last_20_percent"))
+    return late if late is not None and late != whole["verdict"] else None
+
+
+def at_rate(verdicts: dict[str, Any], rate: str) -> Any:
+    """The verdict at a learning rate, or that of a claim which has nothing to do with it."""
+    return verdicts.get(rate) or verdicts.get(NO_RATE)
 
 
 def quick_mark(claim: dict[str, Any]) -> str:
