@@ -33,11 +33,11 @@ def main(options: Options) -> None:
     spent: list[float] = []
     saving = training.Saving.__call__
 
-    def timed(self: training.Saving, life: training.AgentLife, step: int) -> None:
+    def timed(self: training.Saving, life: training.AgentLife, step: int, now: bool) -> None:
         # The device may still be at work on this chunk; that is not the cost of saving it.
         life.obs.block_until_ready()
         start = time.perf_counter()
-        saving(self, life, step)
+        saving(self, life, step, now)
         spent.append(time.perf_counter() - start)
 
     training.Saving.__call__ = timed  # type: ignore[method-assign]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from hcdyna.errors import SettingsError
 if TYPE_CHECKING:
     from hcdyna.training.run import Progress
 
-Callback = Callable[["Progress"], bool | None]
+Callback = Callable[["Progress"], Any]
 
 
 def stop_at_return(value: float, window: int = 5) -> Callback:
@@ -72,9 +72,20 @@ def all_of(*callbacks: Callback) -> Callback:
 
     def call(progress: Progress) -> bool:
         answers = [callback(progress) for callback in callbacks]
-        return any(answer is True for answer in answers)
+        return any(is_true(answer) for answer in answers)
 
     return call
+
+
+def is_true(answer: Any) -> bool:
+    """Whether a callback says True, be it Python's, NumPy's or JAX's; other answers count for
+    nothing.
+
+    >>> is_true(np.bool_(True)), is_true(1), is_true("yes")
+    (True, False, False)
+    """
+    truth = isinstance(answer, bool) or getattr(answer, "dtype", None) == np.bool_
+    return truth and np.ndim(answer) == 0 and bool(answer)
 
 
 class Pace:

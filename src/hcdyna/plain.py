@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
+from hcdyna.importing import Described, Unimported, imported, place_of
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training
 
 PLAIN = (bool, int, float, str, type(None))
@@ -28,6 +28,8 @@ def settings_to_plain(settings: Settings) -> dict[str, Any]:
 
 def fields_to_plain(part: Any) -> dict[str, Any]:
     """Field → value. Functions become "module:name"; what has no such name can't be saved."""
+    if isinstance(part, Described):
+        return part.options
     if not dataclasses.is_dataclass(part):
         return {}
     return {
@@ -36,8 +38,11 @@ def fields_to_plain(part: Any) -> dict[str, Any]:
     }
 
 
-def settings_from_plain(plain: Any) -> Settings:
-    """The settings that `settings_to_plain` was given; SettingsError for anything else."""
+def settings_from_plain(plain: Any, look: bool = False) -> Settings:
+    """The settings that `settings_to_plain` was given; SettingsError for anything else.
+
+    To `look` at them, nothing is imported that is not ours: such parts are only described.
+    """
     known = (*CHOICES, "training", "evaluation")
     if not isinstance(plain, Mapping) or not all(
         isinstance(plain.get(key, {}), Mapping) for key in known
@@ -51,7 +56,10 @@ def settings_from_plain(plain: Any) -> Settings:
             raise SettingsError(f"{choice}: must have a name")
         if choice == "environment" and registry.is_hosted(name):
             options, name = {"id": name} | options, "hosted"
-        parts[choice] = part_from_plain(_class_of(group, name), options)
+        if look and name not in registry.PARTS[group]:
+            parts[choice] = Described(name, options)
+        else:
+            parts[choice] = part_from_plain(_class_of(group, name), options, look)
     return Settings(
         **parts,
         training=part_from_plain(Training, plain.get("training", {})),
@@ -59,7 +67,16 @@ def settings_from_plain(plain: Any) -> Settings:
     )
 
 
-def part_from_plain(kind: type, options: Mapping[str, Any]) -> Any:
+def to_act(settings: Settings) -> Settings:
+    """The same settings with everything imported that was only described, to train or to act."""
+    parts = [getattr(settings, choice) for choice in CHOICES]
+    values = [value for part in parts for value in getattr(part, "__dict__", {}).values()]
+    if not any(isinstance(x, Described | Unimported) for x in (*parts, *values)):
+        return settings
+    return settings_from_plain(settings_to_plain(settings))
+
+
+def part_from_plain(kind: type, options: Mapping[str, Any], look: bool = False) -> Any:
     """An object of this class; an unknown field gets the nearest right name."""
     known = [field.name for field in dataclasses.fields(kind)]
     for name in options:
@@ -68,7 +85,7 @@ def part_from_plain(kind: type, options: Mapping[str, Any]) -> Any:
             hint = f"did you mean {near[0]}? " if near else ""
             fields = ", ".join(known) if known else "none"
             raise SettingsError(f"{kind.__name__}.{name}: no such field: {hint}known: {fields}")
-    return kind(**{name: _value_from_plain(value) for name, value in options.items()})
+    return kind(**{name: _value_from_plain(value, look) for name, value in options.items()})
 
 
 def differences(a: Any, b: Any, at: str = "") -> list[str]:
@@ -83,21 +100,28 @@ def differences(a: Any, b: Any, at: str = "") -> list[str]:
 
 
 def _name(group: str, part: Any) -> str:
-    """The registered name, or "module:class" for a class that is not registered."""
+    """The registered name, or the place of a class that is not registered."""
+    if isinstance(part, Described):
+        return part.name
     name = registry.name_of(group, part)
     if name in registry.available(group):
         return name
-    return f"{type(part).__module__}:{type(part).__qualname__}"
+    place = place_of(type(part))
+    if place is None:
+        raise SettingsError(
+            f"{group} = {part!r}: can't be saved with the run; define {type(part).__name__} at the "
+            "top level of a module, or train without `out`"
+        )
+    return place
 
 
 def _class_of(group: str, name: str) -> type:
     if ":" not in name:
         return registry.lookup(group, name)
-    module, _, attribute = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SettingsError(f"{group}: can't import {name!r}: {error}") from None
+        found = imported(name)
+    except SettingsError as error:
+        raise SettingsError(f"{group}: {error}") from None
     if not dataclasses.is_dataclass(found) or not isinstance(found, type):
         raise SettingsError(f"{group}: {name!r} is not a dataclass")
     return found
@@ -108,8 +132,8 @@ def _value_to_plain(part: Any, field: str, value: Any) -> Any:
         return value
     if isinstance(value, tuple) and all(isinstance(x, PLAIN) for x in value):
         return list(value)
-    place = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '<')}"
-    if "<" in place:
+    place = place_of(value)
+    if place is None:
         raise SettingsError(
             f"{type(part).__name__}.{field} = {value!r}: can't be saved with the run; "
             "give a function with a name at the top level of a module, or train without `out`"
@@ -117,13 +141,9 @@ def _value_to_plain(part: Any, field: str, value: Any) -> Any:
     return {"import": place}
 
 
-def _value_from_plain(value: Any) -> Any:
+def _value_from_plain(value: Any, look: bool) -> Any:
     if isinstance(value, list):
         return tuple(value)
     if isinstance(value, Mapping) and isinstance(value.get("import"), str):
-        module, _, attribute = value["import"].partition(":")
-        try:
-            return getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise SettingsError(f"can't import {value['import']!r}: {error}") from None
+        return Unimported(value["import"]) if look else imported(value["import"])
     return value

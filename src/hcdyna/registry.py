@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from hcdyna.errors import SettingsError
+from hcdyna.importing import Described
 
 PARTS: dict[str, dict[str, str]] = {
     "environments": {
@@ -86,9 +87,17 @@ def make(group: str, name: str) -> Any:
 
 def name_of(group: str, part: object) -> str:
     """The name that a part is registered under, or the name of its class."""
+    if isinstance(part, Described):
+        return part.name.rpartition(":")[2]
     place = f"{type(part).__module__}:{type(part).__qualname__}"
     for known in (PARTS[group].items, lambda: available(group).items()):
         for name, at in known():
             if at == place:
                 return name
     return type(part).__name__
+
+
+def is_ours(environment: object) -> bool:
+    """Whether this is a domain of this package, which can be built without foreign code."""
+    name = name_of("environments", environment)
+    return name in PARTS["environments"] and name != "hosted"

@@ -11,7 +11,7 @@ from hcdyna import CartPole
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe
 from hcdyna.results.report import write_report
-from hcdyna.results.store import Store, write_arrays
+from hcdyna.results.store import Store
 
 pytestmark = pytest.mark.skipif(
     browser.DRIVER is None or browser.CHROMIUM is None,
@@ -34,12 +34,13 @@ def balancing(made_up, tmp_path_factory):
     """A run on CartPole with made-up snapshots, the second of them in another place."""
     folder: Path = tmp_path_factory.mktemp("balancing")
     settings = dataclasses.replace(made_up.settings[0], environment=CartPole())
-    Store.create(folder, describe([settings_to_plain(settings)], made_up.seeds, "off"))
+    record = describe([settings_to_plain(settings)], made_up.seeds, "off")
+    store = Store.create(folder, record)
     states = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
     states[0, 0] = np.nan
     for step, shift in ((50, 0), (100, 5)):
         shot = {"replay": states + shift, "queue": states - shift}
-        write_arrays(folder / "snapshots" / f"step-{step:012d}.npz", shot)
+        store.save_snapshot(step, shot)
     return dataclasses.replace(made_up, settings=[settings], folder=folder)
 
 

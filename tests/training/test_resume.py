@@ -3,12 +3,14 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -26,6 +28,7 @@ from hcdyna import (
     resume,
     train,
 )
+from hcdyna.results import run_json
 from hcdyna.results.store import Store
 from hcdyna.training import saving
 
@@ -38,11 +41,13 @@ SMALL = Settings(
     evaluation=Evaluation(every=40),
 )
 
+SEEDS = [3, 4, 5]
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The run that was never interrupted."""
-    return train(SMALL, seeds=[3, 4, 5], out=tmp_path_factory.mktemp("runs") / "whole")
+    return train(SMALL, seeds=SEEDS, out=tmp_path_factory.mktemp("runs") / "whole")
 
 
 def assert_same_run(a, b):
@@ -66,7 +71,7 @@ def stop_at(step):
 
 
 def test_a_folder_changes_nothing(whole):
-    assert_same_run(whole, train(SMALL, seeds=[3, 4, 5]))
+    assert_same_run(whole, train(SMALL, seeds=SEEDS))
     assert_same_run(whole, load(whole.folder))
     assert whole.finished
 
@@ -82,8 +87,8 @@ def test_the_record_names_versions_device_commit_and_command(whole):
 
 def test_a_run_that_failed_goes_on_bit_for_bit(whole, tmp_path):
     with pytest.raises(OSError, match="power"):
-        train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=stop_at(200))
-    assert 0 < load(tmp_path).steps[-1] < 200
+        train(SMALL, seeds=SEEDS, out=tmp_path, on_chunk=stop_at(200))
+    assert load(tmp_path).steps[-1] == 200, "what was learned before the failure is saved"
     assert_same_run(whole, resume(tmp_path))
 
 
@@ -96,7 +101,7 @@ def test_a_run_that_is_finished_stays_as_it_is(whole):
 def test_a_damaged_checkpoint_is_noticed_and_the_one_before_used(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "SAVING_SHARE", 1e9)  # after every evaluation, however slow
     with pytest.raises(OSError, match="power"):
-        train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=stop_at(390))
+        train(SMALL, seeds=SEEDS, out=tmp_path, on_chunk=stop_at(390))
     newest, before = Store.open(tmp_path).checkpoints()
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -116,19 +121,54 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_used(whole, tmp_path
 def test_other_settings_are_refused_with_the_difference(whole):
     other = dataclasses.replace(SMALL, agent=DQN(learning_rate=1e-2, hidden=(8,)))
     with pytest.raises(RunError, match=r"agent.learning_rate: 0.001 → 0.01"):
-        train(other, seeds=[3, 4, 5], out=whole.folder)
+        train(other, seeds=SEEDS, out=whole.folder)
     with pytest.raises(RunError, match=r"seeds: \[3, 4, 5\] → \[3\]"):
         train(SMALL, seeds=[3], out=whole.folder)
 
 
-def test_a_record_that_was_edited_does_not_fit_its_checkpoints(tmp_path):
-    short = dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, steps=80))
-    train(short, seeds=[3, 4, 5], out=tmp_path)
-    record = json.loads((tmp_path / "run.json").read_text())
+def test_a_record_that_was_edited_is_refused(whole, tmp_path):
+    folder = shutil.copytree(whole.folder, tmp_path / "copy")
+    record = json.loads((folder / "run.json").read_text())
     record["settings"][0]["search_control"]["eta"] = 0.5
-    (tmp_path / "run.json").write_text(json.dumps(record))
-    with pytest.raises(RunError, match=r"eta: 0.5 → 0.1"):
-        resume(tmp_path)
+    (folder / "run.json").write_text(json.dumps(record))
+    with pytest.raises(RunError, match="checksum is wrong"):
+        resume(folder)
+    record["checksum"] = run_json.checksum_of(record)
+    (folder / "run.json").write_text(json.dumps(record))
+    with pytest.warns(UserWarning, match="damaged"), pytest.raises(RunError, match="another run"):
+        resume(folder)
+
+
+def test_a_run_of_before_there_were_checksums_can_be_read_and_resumed(whole, tmp_path):
+    """Format 1: no checksum in run.json nor in the arrays, and checkpoints that count nothing."""
+    folder = shutil.copytree(whole.folder, tmp_path / "old")
+    record = json.loads((folder / "run.json").read_text())
+    del record["checksum"]
+    (folder / "run.json").write_text(json.dumps(record | {"format": 1}))
+    newest, before = Store.open(folder).checkpoints()
+    newest.unlink()
+    for path in folder.rglob("*.npz"):
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files if name != "checksum"}
+        if path == before:
+            about = json.loads(arrays["record"].tobytes())
+            text = json.dumps({key: about[key] for key in ("settings", "seeds")})
+            arrays["record"] = np.frombuffer(text.encode(), np.uint8)
+        np.savez(path, **arrays)
+    assert len(load(folder).steps) == len(whole.steps)
+    assert_same_run(whole, resume(folder))
+
+
+def test_without_a_checkpoint_nothing_is_deleted(whole, tmp_path):
+    folder = shutil.copytree(whole.folder, tmp_path / "copy")
+    shutil.rmtree(folder / "checkpoints")
+    before = {path: path.read_bytes() for path in (folder / "curves").iterdir()}
+    with pytest.raises(RunError, match="no checkpoint to resume from; the curves are kept"):
+        resume(folder)
+    with pytest.raises(RunError, match="no checkpoint to resume from; the curves are kept"):
+        train(SMALL, seeds=SEEDS, out=folder)
+    assert before == {path: path.read_bytes() for path in (folder / "curves").iterdir()}
+    assert len(load(folder).steps) == 10, "and they can still be looked at"
 
 
 def test_a_second_process_is_refused(whole):
@@ -139,7 +179,7 @@ def test_a_second_process_is_refused(whole):
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="can't be written"):
-        train(SMALL, seeds=[3, 4, 5], out=tmp_path / "file")
+        train(SMALL, seeds=SEEDS, out=tmp_path / "file")
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(whole, tmp_path, monkeypatch):
@@ -154,7 +194,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(whole, tmp_path, monkeypatch)
     real = np.savez
     monkeypatch.setattr(np, "savez", savez)
     with pytest.raises(RunError, match="No space left on device; what was saved before"):
-        train(SMALL, seeds=[3, 4, 5], out=tmp_path)
+        train(SMALL, seeds=SEEDS, out=tmp_path)
     monkeypatch.undo()
     assert not list(tmp_path.rglob(".*")), "nothing half-written stays behind"
     assert_same_run(whole, resume(tmp_path))
@@ -166,15 +206,66 @@ def test_ctrl_c_ends_the_chunk_and_saves(whole, tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="after step 200"):
-        train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=press)
+        train(SMALL, seeds=SEEDS, out=tmp_path, on_chunk=press)
     assert load(tmp_path).steps[-1] == 200
     assert_same_run(whole, resume(tmp_path))
 
 
-def test_training_ends_early_if_the_callback_says_so(tmp_path):
-    run = train(SMALL, seeds=[3, 4, 5], out=tmp_path, on_chunk=lambda p: p.steps[-1] >= 120)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_save_too(number, tmp_path):
+    with pytest.raises(Interrupted, match="after step 120"):
+        train(SMALL, seeds=SEEDS, out=tmp_path, on_chunk=when(120, lambda: kill(number)))
+    assert load(tmp_path).steps[-1] == 120
+
+
+def test_a_second_ctrl_c_saves_and_the_third_stops_at_once(tmp_path, capfd):
+    with pytest.raises(Interrupted, match="after step 120"):
+        train(SMALL, seeds=SEEDS, out=tmp_path / "two", on_chunk=when(120, lambda: kill(times=2)))
+    assert load(tmp_path / "two").steps[-1] == 120
+    assert capfd.readouterr().err.count("a third Ctrl-C stops at once") == 2
+    with pytest.raises(KeyboardInterrupt) as stop:
+        train(
+            SMALL,
+            seeds=SEEDS,
+            out=tmp_path / "three",
+            on_chunk=when(120, lambda: kill(times=3)),
+        )
+    assert not isinstance(stop.value, Interrupted)
+
+
+def test_nohup_keeps_a_run_going_when_the_terminal_is_gone(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        out = tmp_path / "run"
+        run = train(SMALL, seeds=SEEDS, out=out, on_chunk=when(120, lambda: kill(signal.SIGHUP)))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert run.finished
+
+
+def when(step, act):
+    """A callback that does something after so many steps."""
+
+    def on_chunk(progress):
+        if progress.steps[-1] == step:
+            act()
+
+    return on_chunk
+
+
+def kill(number=signal.SIGINT, times=1):
+    for _ in range(times):
+        os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("true", [True, np.bool_(True), jnp.bool_(True)])
+def test_training_ends_early_if_the_callback_says_so(true, tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "SAVING_SHARE", 0.0)  # no save is due before the end
+    run = train(SMALL, seeds=SEEDS, out=tmp_path, on_chunk=lambda p: true & (p.steps[-1] >= 120))
     assert run.steps[-1] == 120
     assert not run.finished
+    stored = load(tmp_path)
+    assert_same_run(run, stored)
 
 
 def test_killed_at_any_moment(whole, tmp_path):

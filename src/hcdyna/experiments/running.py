@@ -161,7 +161,7 @@ def live(cells: list[Cell], crew: Crew, unfinished: Unfinished, say: Say = print
     if start:
         say(f"going on from step {start:,}")
 
-    def look(life: AgentLife, step: int) -> AgentLife:
+    def look(life: AgentLife, step: int, now: bool) -> AgentLife:
         if first.probe is not None and step in first.probe_steps:
             for name, x in probe(first.probe, settings[0], life).items():
                 by_cell = progress.by_setting(x)[:, : FEW.get(name)]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hcdyna.errors import Interrupted
+from hcdyna.files import read_arrays, write_arrays
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe
-from hcdyna.results.store import Store, read_arrays, write_arrays
+from hcdyna.results.store import Store
 from hcdyna.training import checkpoint
 from hcdyna.training.run import Progress
 from hcdyna.training.train import Crew, kernels_used
@@ -46,9 +47,10 @@ class Unfinished:
             store = Store.open(self.folder)
             there = crew.newest(store) if store.checkpoints() else None
             if there is not None:
-                step, life = there
+                step, life, path = there
+                progress = store.progress(until=path)
+                progress.settings = crew.settings
                 store.forget_after(step)
-                progress = store.progress(until=step)
                 self.saved = len(progress.steps)
                 for name, x in read_arrays(self._seen(step)).items():
                     index, _, label = name.partition("/")
@@ -68,8 +70,10 @@ class Unfinished:
         store.save_curves(progress, self.saved)
         named = {f"{i}/{label}": x for i, found in enumerate(seen) for label, x in found.items()}
         write_arrays(self._seen(step), named)
-        store.save_checkpoint(step, checkpoint.to_arrays(life, self.crew.agents))
-        self.saved, self.last = len(progress.steps), time.monotonic()
+        arrays = checkpoint.to_arrays(life, self.crew.agents)
+        self.saved = len(progress.steps)
+        store.save_checkpoint(step, arrays, self.saved)
+        self.last = time.monotonic()
         if stop:
             raise Interrupted(f"interrupted after step {step}; the same command goes on from there")
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
+from hcdyna.importing import Described
 from hcdyna.plain import PLAIN
 from hcdyna.settings import CHOICES, Settings
 from hcdyna.training.run import Run
@@ -84,12 +85,19 @@ def flat(settings: Settings) -> dict[str, Any]:
         part = getattr(settings, name)
         if name in CHOICES:
             found[f"{name}.name"] = registry.name_of(CHOICES[name], part)
-        for field in dataclasses.fields(part) if dataclasses.is_dataclass(part) else ():
-            value = getattr(part, field.name)
+        for field, value in options_of(part).items():
             if not isinstance(value, (*PLAIN, tuple)):
                 value = getattr(value, "__qualname__", repr(value))
-            found[f"{name}.{field.name}"] = value
+            found[f"{name}.{field}"] = value
     return found
+
+
+def options_of(part: Any) -> dict[str, Any]:
+    """Field → value of a part, or what a run says of one that was not imported."""
+    if isinstance(part, Described):
+        return part.options
+    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
+    return {field.name: getattr(part, field.name) for field in fields}
 
 
 def varying(settings: Sequence[Settings]) -> list[dict[str, Any]]:

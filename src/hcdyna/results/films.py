@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageColor
 
 from hcdyna.errors import SettingsError
-from hcdyna.results.store import explained, write
+from hcdyna.files import explained, write
 from hcdyna.results.worlds import AGENT, FLAG, GOAL, GROUND, METAL, POLE, WAY
 
 FORMATS = (".gif", ".mp4")

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from hcdyna import registry
 from hcdyna.environments import grid_world
-from hcdyna.results import snapshots
 from hcdyna.results.curves import Curve
-from hcdyna.results.pictures import variable_names
+from hcdyna.results.pictures import names_of_variables
+from hcdyna.results.store import Store
 from hcdyna.settings import Settings
 
 MOST_PANELS = 4
@@ -31,7 +32,7 @@ def panels(curves: list[Curve]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for curve in curves:
         if curve.setting == 0 and curve.run.folder is not None and len(found) < MOST_PANELS:
-            taken = snapshots.read(curve.run.folder)
+            taken = Store.open(curve.run.folder).snapshots()
             if taken and next(iter(taken.values()))["replay"].ndim == 2:
                 found.append(panel(curve, taken))
     return found
@@ -39,15 +40,15 @@ def panels(curves: list[Curve]) -> list[dict[str, Any]]:
 
 def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, Any]:
     """The snapshots of one run; a surface if the state space is a finite box of two dimensions."""
-    spec = curve.settings.environment.build().spec
-    box = bool(np.isfinite(spec.low).all() and np.isfinite(spec.high).all())
-    surface = box and all("values" in shot for shot in taken.values())
     last = list(taken.values())[-1]
+    box = box_of(curve.settings, last)
+    surface = box is not None and all("values" in shot for shot in taken.values())
     kinds = ("replay", "queue", "climbs") if surface else ("replay", "queue")
     everything = [shot[kind] for shot in taken.values() for kind in kinds if kind in shot]
-    if surface:
-        everything += [np.stack([spec.low, spec.high])]
-    low, high = limits(np.concatenate([x.reshape(-1, spec.low.size) for x in everything]))
+    if box is not None and surface:
+        everything += [box]
+    size = last["replay"].shape[-1]
+    low, high = limits(np.concatenate([x.reshape(-1, size) for x in everything]))
     low, high = low[:MOST_VARIABLES], high[:MOST_VARIABLES]
     shots = []
     for step, shot in taken.items():
@@ -63,7 +64,7 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
     return {
         "label": curve.label,
         "seed": curve.run.seeds[0],
-        "variables": variable_names(curve.settings)[:MOST_VARIABLES],
+        "variables": names_of_variables(curve.settings, size)[:MOST_VARIABLES],
         "low": low.tolist(),
         "high": high.tolist(),
         "surface": surface,
@@ -72,6 +73,18 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
         "marks": marks(curve.settings) if surface else [],
         "snapshots": shots,
     }
+
+
+def box_of(settings: Settings, snapshot: dict[str, np.ndarray]) -> np.ndarray | None:
+    """The lowest and highest state [2, d]; None where there are no bounds, or none are known."""
+    if "low" in snapshot:
+        box = np.stack([snapshot["low"], snapshot["high"]])
+    elif registry.is_ours(settings.environment):  # a snapshot of before they held the box
+        spec = settings.environment.build().spec
+        box = np.stack([spec.low, spec.high])
+    else:
+        return None
+    return box if np.isfinite(box).all() else None
 
 
 def limits(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hcdyna import ring
+from hcdyna import registry, ring
 from hcdyna.environments import grid_world
 from hcdyna.errors import SettingsError
 from hcdyna.results.curves import curves_of
@@ -91,11 +91,15 @@ def pairs_of(variables: Any, dimensions: int) -> list[tuple[int, int]]:
 
 def variable_names(settings: Settings) -> tuple[str, ...]:
     """What the variables of a state are called."""
-    spec = settings.environment.build().spec
-    names = VARIABLES.get(spec.name, ())
-    if len(names) == spec.low.size:
+    return names_of_variables(settings, settings.environment.build().spec.low.size)
+
+
+def names_of_variables(settings: Settings, size: int) -> tuple[str, ...]:
+    """The same, where it is known how many there are."""
+    names = VARIABLES.get(registry.name_of("environments", settings.environment), ())
+    if len(names) == size:
         return names
-    return tuple(f"variable {number}" for number in range(spec.low.size))
+    return tuple(f"variable {number}" for number in range(size))
 
 
 def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int, int]) -> None:

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
 from hcdyna.errors import SettingsError
+from hcdyna.files import explained, write
 from hcdyna.results.curves import COLOURS, curves_of
 from hcdyna.results.pictures import plot_agent, value_surface
-from hcdyna.results.store import explained, write
 from hcdyna.statistics.summaries import Statistic, interval
 from hcdyna.training.run import Run
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from hcdyna.files import explained, write
 from hcdyna.results import charts, tables
 from hcdyna.results.curves import Curve, curves_of
 from hcdyna.results.panels import MOST_PANELS, panels
-from hcdyna.results.store import explained, write
 from hcdyna.statistics.summaries import Statistic
 from hcdyna.training.run import Run
 

@@ -7,14 +7,13 @@ dimensions, the value estimate on a grid and the paths of climbs without noise.
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.results.store import read_arrays, step_of, write_arrays
+from hcdyna.results.store import Store
 from hcdyna.search_control.climbing import climb
 from hcdyna.settings import Settings
 
@@ -31,8 +30,8 @@ STARTS = np.array([[0.1, 0.1], [0.9, 0.9], [0.1, 0.9], [0.9, 0.1], [0.3, 0.4]], 
 class Snapshots:
     """Takes them, at evaluations spread evenly over the run."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self.folder = folder / "snapshots"
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.store = store
         training, every = settings.training, settings.evaluation.every
         self.every = max(1, -(-training.steps // MOST // every)) * every
         self.last = training.steps
@@ -46,7 +45,10 @@ class Snapshots:
         if step % self.every and step != self.last:
             return
         rng = np.random.default_rng(step)
-        arrays = {"replay": some(rng, dyna.replay.data.obs, dyna.replay.total)}
+        spec = self.env.spec
+        # Whoever looks at it later must not have to build the environment for that.
+        arrays = {"low": spec.low, "high": spec.high}
+        arrays["replay"] = some(rng, dyna.replay.data.obs, dyna.replay.total)
         queue = getattr(dyna.search_control, "queue", None)
         if queue is not None and int(queue.total[0]) > 0:
             arrays["queue"] = some(rng, queue.data, queue.total)
@@ -54,7 +56,7 @@ class Snapshots:
             first = jax.tree.map(lambda x: np.asarray(x[0]), dyna.agent)
             found = zip(("values", "climbs"), self.look(first), strict=True)
             arrays |= {name: np.asarray(x) for name, x in found}
-        write_arrays(self.folder / f"step-{step:012d}.npz", arrays)
+        self.store.save_snapshot(step, arrays)
 
 
 def some(rng: np.random.Generator, rows: jax.Array, total: jax.Array) -> np.ndarray:
@@ -90,9 +92,3 @@ def surface_and_climbs(
         return jnp.concatenate([start[None], states])
 
     return jax.vmap(jax.vmap(estimate))(grid), jax.vmap(path)(starts)
-
-
-def read(folder: Path) -> dict[int, dict[str, np.ndarray]]:
-    """Step → snapshot, in order."""
-    paths = sorted((folder / "snapshots").glob("step-*.npz"))
-    return {step_of(path): read_arrays(path) for path in paths}

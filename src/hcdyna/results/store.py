@@ -6,16 +6,16 @@
     snapshots/         what the first agent sees, for pictures
     lock               held by the process that is training
 
-Every file is written under another name, synced and renamed: it is there as a whole or not at all.
+Every file holds a checksum, of which run it belongs to included; a checkpoint says how many
+evaluations belong to it. So what is damaged, missing, renamed or of another run is noticed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import functools
 import json
-import os
-import zipfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,39 +23,60 @@ from typing import Any
 import numpy as np
 
 from hcdyna.errors import RunError
-from hcdyna.plain import differences, settings_from_plain
+from hcdyna.files import explained, held, read_arrays, write_arrays
+from hcdyna.plain import differences, settings_from_plain, to_act
+from hcdyna.results import run_json
 from hcdyna.settings import Settings
 from hcdyna.training.run import Progress
 
-FORMAT = 1
 EPISODES = ("returns", "lengths", "diverged")
 KEPT = 2
 """Checkpoints to keep: if the newest is damaged, the one before it serves."""
+FOLDERS = ("curves", "checkpoints", "snapshots")
 
 
 class Store:
     """A run folder."""
 
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
-        self.folder = folder
-        self.record = record
-        self.settings: list[Settings] = [settings_from_plain(s) for s in record["settings"]]
+        self.folder, self.record = folder, record
+        self.described: list[Settings] = [
+            settings_from_plain(plain, look=True) for plain in record["settings"]
+        ]
+        """The settings to look at; parts of the user's own are not imported."""
         self.seeds: list[int] = record["seeds"]
+        self.run: str | None = record.get("checksum")
+        """What sets the files of this run apart from those of others; None in format 1."""
+
+    @functools.cached_property
+    def settings(self) -> list[Settings]:
+        """The settings to train or act with; imports the modules that they name."""
+        return [to_act(settings) for settings in self.described]
+
+    @staticmethod
+    @contextlib.contextmanager
+    def begun(folder: Path, record: dict[str, Any]) -> Iterator[Store]:
+        """The run in this folder, held for this process; it is created if there is none."""
+        with held(folder, FOLDERS):
+            if Store.exists(folder):
+                store = Store.open(folder)
+                store.demand_same(record["settings"], record["seeds"])
+            else:
+                store = Store.create(folder, record)
+            yield store
 
     @staticmethod
     def create(folder: Path, record: dict[str, Any]) -> Store:
         """Start a run folder; it may exist, but must not hold a run yet."""
         with explained(folder):
-            for name in ("curves", "checkpoints", "snapshots"):
+            for name in FOLDERS:
                 (folder / name).mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"format": FORMAT} | record, indent=1, ensure_ascii=False)
-        write(folder / "run.json", text.encode())
-        return Store(folder, record)
+        return Store(folder, run_json.create(folder, record))
 
     @staticmethod
     def exists(folder: Path) -> bool:
         """Whether there is a run in this folder."""
-        return (folder / "run.json").is_file()
+        return run_json.exists(folder)
 
     @staticmethod
     def open(folder: str | Path) -> Store:
@@ -64,28 +85,15 @@ class Store:
         if not Store.exists(folder):
             raise RunError(f"{folder}: not a run folder (it has no run.json)")
         try:
-            record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{folder}/run.json: can't be read: {error}") from None
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise RunError(f"{folder}/run.json: not a run of format {FORMAT}")
-        settings, seeds = record.get("settings"), record.get("seeds")
-        if not isinstance(settings, list) or not settings:
-            raise RunError(f"{folder}/run.json: settings must be a list of at least one")
-        if not isinstance(seeds, list) or not seeds or not all(type(s) is int for s in seeds):
-            raise RunError(f"{folder}/run.json: seeds must be a list of whole numbers")
-        return Store(folder, record)
+            return Store(folder, run_json.read(folder))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            what = "nested too deep" if isinstance(error, RecursionError) else str(error)
+            raise RunError(f"{folder}/run.json: not a run of ours: {what}") from None
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the run for this process; the lock goes with it, however it ends."""
-        with explained(self.folder):
-            held = open(self.folder / "lock", "a")  # noqa: SIM115, closed below
-        with held:
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunError(f"{self.folder}: another process is training this run") from None
+        with held(self.folder, FOLDERS):
             yield
 
     def demand_same(self, settings: list[dict[str, Any]], seeds: list[int]) -> None:
@@ -111,43 +119,40 @@ class Store:
         }
         for number, info in enumerate(progress.info[start:]):
             arrays |= {f"info/{number}/{name}": value for name, value in info.items()}
-        write_arrays(self.folder / "curves" / f"step-{progress.steps[-1]:012d}.npz", arrays)
+        self._write(self.folder / "curves" / f"step-{progress.steps[-1]:012d}.npz", arrays)
 
-    def progress(self, until: int | None = None) -> Progress:
-        """All saved evaluations, or those up to a step."""
-        progress = Progress(self.settings, self.seeds)
+    def progress(self, until: Path | None = None) -> Progress:
+        """All saved evaluations, or those that belong to a checkpoint; RunError if any is missing.
+
+        Without a checkpoint to compare with, a run that was cut short looks like an unfinished one.
+        """
+        paths = self.checkpoints() if until is None else [until]
+        progress = Progress(self.described, self.seeds)
         for path in sorted((self.folder / "curves").glob("step-*.npz")):
-            if until is not None and step_of(path) > until:
+            if until is not None and step_of(path) > step_of(until):
                 break
-            arrays = read_arrays(path)
-            found = {name: x for name, x in arrays.items() if not name.startswith("info/")}
-            if found.keys() != {"steps", "returns", "lengths", "diverged"} or any(
-                x.shape[1:3] != progress.shape for name, x in arrays.items() if name in EPISODES
-            ):
-                raise RunError(f"{path}: not the curves of this run")
-            for number, step in enumerate(arrays["steps"]):
-                prefix = f"info/{number}/"
-                progress.steps.append(int(step))
-                progress.returns.append(arrays["returns"][number])
-                progress.lengths.append(arrays["lengths"][number])
-                progress.diverged.append(arrays["diverged"][number])
-                progress.info.append(
-                    {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-                )
+            self._add_curves(progress, path)
+        due = max((self._evaluations(path) for path in paths), default=0)
+        if len(progress.steps) < due:
+            missing = evaluated_after(self.described[0], len(progress.steps))
+            raise RunError(f"{self.folder}/curves: the evaluation after step {missing} is missing")
         return progress
 
     def forget_after(self, step: int) -> None:
         """Remove curves that lie after the checkpoint to go on from: they will be made again."""
         with explained(self.folder):
             for path in (self.folder / "curves").glob("step-*.npz"):
+                if step_of(path) > self.described[0].training.steps:
+                    raise RunError(f"{path}: lies after the end of this run: renamed, or a copy")
                 if step_of(path) > step:
                     path.unlink()
 
-    def save_checkpoint(self, step: int, arrays: dict[str, np.ndarray]) -> None:
-        """Keep this state and the one before it."""
-        text = json.dumps({"settings": self.record["settings"], "seeds": self.seeds})
+    def save_checkpoint(self, step: int, arrays: dict[str, np.ndarray], evaluations: int) -> None:
+        """Keep this state, to which so many evaluations belong, and the one before it."""
+        about = {"settings": self.record["settings"], "seeds": self.seeds}
+        text = json.dumps(about | {"step": step, "evaluations": evaluations})
         named = arrays | {"record": np.frombuffer(text.encode(), np.uint8)}
-        write_arrays(self.folder / "checkpoints" / f"step-{step:012d}.npz", named)
+        self._write(self.folder / "checkpoints" / f"step-{step:012d}.npz", named)
         for path in self.checkpoints()[KEPT:]:
             with explained(self.folder):
                 path.unlink()
@@ -156,13 +161,82 @@ class Store:
         """Newest first."""
         return sorted((self.folder / "checkpoints").glob("step-*.npz"), reverse=True)
 
-    def demand_made_here(self, arrays: dict[str, np.ndarray]) -> None:
-        """Refuse a checkpoint that was made under other settings than the record says."""
+    def read_checkpoint(self, path: Path) -> dict[str, np.ndarray]:
+        """The arrays of a state; RunError if it is damaged or was made under other settings."""
+        arrays = read_arrays(path, self.run)
         try:
             made_with = json.loads(arrays.pop("record").tobytes())
             self.demand_same(made_with["settings"], made_with["seeds"])
+            step = made_with.get("step", step_of(path))
         except (KeyError, TypeError, ValueError):
-            raise RunError(f"{self.folder}: a checkpoint does not say what run it is of") from None
+            raise RunError(f"{path}: does not say what run it is of") from None
+        if step != step_of(path):
+            raise RunError(f"{path}: is the state after step {step}, under another name")
+        return arrays
+
+    def save_snapshot(self, step: int, arrays: dict[str, np.ndarray]) -> None:
+        """What the first agent sees, for pictures."""
+        self._write(self.folder / "snapshots" / f"step-{step:012d}.npz", arrays)
+
+    def snapshots(self) -> dict[int, dict[str, np.ndarray]]:
+        """Step → snapshot, in order; a damaged one is left out with a warning."""
+        found = {}
+        for path in sorted((self.folder / "snapshots").glob("step-*.npz")):
+            try:
+                found[step_of(path)] = read_arrays(path, self.run)
+            except RunError as error:
+                warnings.warn(f"{error}; it is left out", stacklevel=2)
+        return found
+
+    def _write(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
+        write_arrays(path, arrays, self.run or "")
+
+    def _add_curves(self, progress: Progress, path: Path) -> None:
+        """The evaluations of one file, which must come next."""
+        arrays = read_arrays(path, self.run)
+        found = {name: x for name, x in arrays.items() if not name.startswith("info/")}
+        if found.keys() != {"steps", *EPISODES} or any(
+            x.shape[1:3] != progress.shape for name, x in arrays.items() if name in EPISODES
+        ):
+            raise RunError(f"{path}: not the curves of this run")
+        steps = [int(step) for step in arrays["steps"]]
+        numbers = range(len(progress.steps), len(progress.steps) + len(steps))
+        due = [evaluated_after(self.described[0], number) for number in numbers]
+        if steps != due or steps[-1:] != [step_of(path)]:
+            raise RunError(
+                f"{path}: does not follow the evaluations before it; a file of {path.parent} is "
+                "missing, renamed or there twice"
+            )
+        for number, step in enumerate(steps):
+            prefix = f"info/{number}/"
+            progress.steps.append(step)
+            progress.returns.append(arrays["returns"][number])
+            progress.lengths.append(arrays["lengths"][number])
+            progress.diverged.append(arrays["diverged"][number])
+            progress.info.append(
+                {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+            )
+
+    def _evaluations(self, checkpoint: Path) -> int:
+        """How many evaluations belong to a checkpoint; 0 if it can't be read."""
+        try:
+            with np.load(checkpoint, allow_pickle=False) as file:
+                about = json.loads(file["record"].tobytes())
+            usual = evaluations_until(self.described[0], step_of(checkpoint))
+            return int(about.get("evaluations", usual))
+        except Exception:  # whoever needs the checkpoint itself will be told
+            return 0
+
+
+def evaluations_until(settings: Settings, step: int) -> int:
+    """How many evaluations a run has had after so many steps."""
+    last = step >= settings.training.steps and settings.training.steps % settings.evaluation.every
+    return step // settings.evaluation.every + bool(last)
+
+
+def evaluated_after(settings: Settings, number: int) -> int:
+    """The step after which evaluation `number` = 0, 1, … takes place."""
+    return min((number + 1) * settings.evaluation.every, settings.training.steps)
 
 
 def step_of(path: Path) -> int:
@@ -171,61 +245,3 @@ def step_of(path: Path) -> int:
         return int(path.stem.removeprefix("step-"))
     except ValueError:
         raise RunError(f"{path}: not a file of a run") from None
-
-
-def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """An .npz file; zip keeps a checksum of every array."""
-
-    def content(file: Any) -> None:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-
-    _write(path, content)
-
-
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of a file, checksums verified."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-            if damaged is not None:
-                raise RunError(f"{path}: {damaged} is damaged")
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise RunError(f"{path}: can't be read: {error}") from None
-    except zipfile.BadZipFile as error:
-        raise RunError(f"{path}: damaged: {error}") from None
-
-
-def write(path: Path, content: bytes) -> None:
-    """A file that is there as a whole or not at all."""
-    _write(path, lambda file: file.write(content))
-
-
-def _write(path: Path, content: Any) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with explained(path.parent):
-        try:
-            with open(temporary, "wb") as file:
-                content(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-
-
-@contextlib.contextmanager
-def explained(folder: Path) -> Iterator[None]:
-    """A folder that can't be written, or a full disk, in one line."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise RunError(f"{folder}: can't be written: {reason}") from None

@@ -18,8 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from hcdyna.errors import RunError, SettingsError
+from hcdyna.files import explained, write
 from hcdyna.plain import settings_from_plain, settings_to_plain
-from hcdyna.results.store import explained, write
 from hcdyna.settings import Settings
 from hcdyna.training import train
 from hcdyna.training.trained import TrainedAgent, behave
@@ -28,17 +28,19 @@ FORMAT = 1
 SUFFIX = ".safetensors"
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, curves: bool = True) -> Any:
     """A run from its folder, or a TrainedAgent from the file that `TrainedAgent.save` wrote.
 
-    Loading imports the modules that the settings name (for parts of your own) and nothing else.
+    An agent imports the modules that its settings name (for parts of your own); a run does so when
+    its agents are asked for, and not to be looked at. Without `curves`, the agents of a run whose
+    curves are damaged can still be used.
 
     >>> run = load("runs/mine")  # doctest: +SKIP
     >>> agent = load("mine.safetensors")  # doctest: +SKIP
     """
     path = Path(path)
     if path.is_dir() or not (path.is_file() or path.suffix == SUFFIX):
-        return train.load(path)
+        return train.load(path, curves)
     return load_agent(path)
 
 

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from hcdyna.errors import SettingsError
+from hcdyna.plain import to_act
 from hcdyna.settings import Settings
 from hcdyna.training.trained import TrainedAgent, evaluate
 
@@ -167,10 +168,11 @@ class Run:
             raise SettingsError(f"seed = {seed}: must be one of {self.seeds}")
         if not 0 <= setting < len(self.settings):
             raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
-        return TrainedAgent(self.settings[setting], self.state(seed, setting).agent)
+        return TrainedAgent(to_act(self.settings[setting]), self.state(seed, setting).agent)
 
     def evaluate(
         self, episodes: int = 20, epsilon: float | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns and lengths [settings, seeds, episodes] of new episodes of the final agents."""
-        return evaluate(self.settings, self.seeds, self.final().dyna.agent, episodes, epsilon)
+        settings = [to_act(each) for each in self.settings]
+        return evaluate(settings, self.seeds, self.final().dyna.agent, episodes, epsilon)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 import time
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 SAVING_SHARE = 0.025
 """Save after every evaluation, unless that would take more than this share of the time."""
+PATIENCE = 3
+"""How often Ctrl-C must be pressed to stop at once, without saving."""
 
 
 class Saving:
@@ -30,17 +33,18 @@ class Saving:
         self, crew: Crew, store: Store, progress: Progress, interrupted: threading.Event
     ) -> None:
         self.crew, self.store, self.progress, self.interrupted = crew, store, progress, interrupted
-        self.snapshots = Snapshots(crew.settings[0], store.folder)
+        self.snapshots = Snapshots(crew.settings[0], store)
         self.saved = len(progress.steps)
         self.cost, self.last = 0.0, time.monotonic()
 
-    def __call__(self, life: AgentLife, step: int) -> None:
+    def __call__(self, life: AgentLife, step: int, now: bool = False) -> None:
+        """Save if it is time to, or `now`, because training ends here."""
         due = self.cost < SAVING_SHARE * (time.monotonic() - self.last)
-        due |= step % self.crew.static.evaluation.every != 0  # an environment has failed here
-        stop = self.interrupted.is_set()
+        finished = step >= self.crew.static.training.steps
+        stop = self.interrupted.is_set() and not (now or finished)
         try:
             self.snapshots.take(life.dyna, step)
-            if due or stop or step >= self.crew.static.training.steps:
+            if due or now or stop or finished:
                 self.save(life, step)
         except RunError as error:
             raise RunError(f"{error}; what was saved before stays readable") from None
@@ -51,25 +55,37 @@ class Saving:
         start = time.monotonic()
         # Curves first: a checkpoint is never ahead of them.
         self.store.save_curves(self.progress, self.saved)
-        self.store.save_checkpoint(step, checkpoint.to_arrays(life, self.crew.agents))
+        arrays = checkpoint.to_arrays(life, self.crew.agents)
         self.saved = len(self.progress.steps)
+        self.store.save_checkpoint(step, arrays, self.saved)
         self.last = time.monotonic()
         self.cost = self.last - start
 
 
 @contextlib.contextmanager
 def interruptions() -> Iterator[threading.Event]:
-    """Let Ctrl-C and SIGTERM set a flag; a second one ends the process as usual."""
+    """Let Ctrl-C, SIGTERM and SIGHUP (the terminal was closed) set a flag, to save and stop.
+
+    Only the third Ctrl-C ends the process at once. What is ignored, as under nohup, stays so.
+    """
     flag = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield flag
         return
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    usual = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.getsignal(number) for number in usual}
+    previous = {n: handler for n, handler in previous.items() if handler is not signal.SIG_IGN}
+    pressed: list[int] = []
 
     def stop(number: int, frame: Any) -> None:
         flag.set()
-        for each, handler in previous.items():
-            signal.signal(each, handler)
+        if number != signal.SIGINT:
+            return
+        pressed.append(number)
+        if len(pressed) < PATIENCE:
+            tell("stopping at the next evaluation, to save; a third Ctrl-C stops at once")
+        else:
+            raise KeyboardInterrupt
 
     for number in previous:
         signal.signal(number, stop)
@@ -78,3 +94,9 @@ def interruptions() -> Iterator[threading.Event]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def tell(line: str) -> None:
+    """A line to standard error, from within a signal handler, whoever else is writing."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"\nhcdyna: {line}\n".encode())

@@ -15,14 +15,15 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from hcdyna.callbacks import all_of
+from hcdyna.callbacks import all_of, is_true
 from hcdyna.errors import RunError, SettingsError
 from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.failure import HostFailed
+from hcdyna.importing import refuse_while_importing
 from hcdyna.kernels.surface import left_plain, why_not
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
-from hcdyna.results.store import Store, read_arrays, step_of
+from hcdyna.results.store import Store, step_of
 from hcdyna.settings import Settings
 from hcdyna.shorthand import settings_named
 from hcdyna.training import checkpoint, memory
@@ -31,8 +32,11 @@ from hcdyna.training.compiled import spread as spread_over
 from hcdyna.training.devices import mesh_for
 from hcdyna.training.run import Progress, Run
 from hcdyna.training.saving import Saving, interruptions
+from hcdyna.types import Info
 
 OnChunk = Callable[[Progress], Any]
+Keep = Callable[[AgentLife, int, bool], AgentLife | None]
+"""life, step, whether training ends here → saves, and may answer with a life to go on with."""
 
 
 def train(
@@ -52,6 +56,7 @@ def train(
     the host with all evaluations so far; training ends early if one returns True. `out` is a folder
     to keep the run in; if the same run is there already, it goes on where it stopped.
     """
+    refuse_while_importing()
     on_chunk = all_of(on_evaluation, on_chunk)
     if isinstance(settings, str):
         settings = settings_named(settings, **options)
@@ -63,17 +68,14 @@ def train(
         raise SettingsError(f"seeds = {seeds!r}: must be at least one number from 0 to 2³² − 1")
     if len(set(every_seed)) < len(every_seed):
         raise SettingsError(f"seeds = {seeds!r}: must all be different")
+    plain = [settings_to_plain(setting) for setting in every_setting] if out is not None else []
     crew = Crew(every_setting, every_seed)
     memory.demand_enough(crew.shapes, crew.static, crew.agents)
     if out is None:
-        return crew.go(None, on_chunk)
-    folder, plain = Path(out), [settings_to_plain(setting) for setting in every_setting]
-    if Store.exists(folder):
-        store = Store.open(folder)
-        store.demand_same(plain, every_seed)
-    else:
-        store = Store.create(folder, describe(plain, every_seed, kernels_used(crew.static)))
-    return crew.go(store, on_chunk)
+        return crew.train(on_chunk)
+    record = describe(plain, every_seed, kernels_used(every_setting[0]))
+    with Store.begun(Path(out), record) as store:
+        return crew.train_in(store, on_chunk)
 
 
 def resume(
@@ -83,10 +85,12 @@ def resume(
     on_evaluation: OnChunk = lambda progress: None,
 ) -> Run:
     """Go on with an interrupted run, to exactly the end that it would have had."""
+    refuse_while_importing()
     store = Store.open(folder)
     crew = Crew(store.settings, store.seeds)
     memory.demand_enough(crew.shapes, crew.static, crew.agents)
-    return crew.go(store, all_of(on_evaluation, on_chunk))
+    with store.lock():
+        return crew.train_in(store, all_of(on_evaluation, on_chunk))
 
 
 def kernels_used(settings: Settings) -> str:
@@ -108,9 +112,17 @@ def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:
     return memory.summary(crew.shapes, crew.agents)
 
 
-def load(folder: str | Path) -> Run:
-    """A run from its folder, finished or not; the agents are read when they are asked for."""
+def load(folder: str | Path, curves: bool = True) -> Run:
+    """A run from its folder, finished or not; the agents are read when they are asked for.
+
+    Nothing that the run names is imported before its agents act. Without `curves`, the agents of a
+    run can be used whose curves are damaged.
+    """
     store = Store.open(folder)
+    try:
+        progress = store.progress() if curves else Progress(store.described, store.seeds)
+    except RunError as error:
+        raise RunError(f"{error}; the agents can still be used: hcdyna eval {folder}") from None
 
     def final() -> AgentLife:
         crew = Crew(store.settings, store.seeds)
@@ -119,7 +131,7 @@ def load(folder: str | Path) -> Run:
             raise RunError(f"{folder}: no checkpoint yet")
         return found[1]
 
-    return Run.of(store.progress(), final, store.folder)
+    return Run.of(progress, final, store.folder)
 
 
 def programs_for(static: Settings, mesh: Mesh, agents: int, seeds: list[int]) -> Programs:
@@ -152,70 +164,83 @@ class Crew:
             self.programs.init, self.seed_of_agent, self.numbers
         )
 
-    def go(self, store: Store | None, on_chunk: OnChunk) -> Run:
+    def train(self, on_chunk: OnChunk) -> Run:
+        """From the first step to the last, in memory."""
+        progress = Progress(self.settings, self.seeds)
+        life = self.programs.init(self.seed_of_agent, self.numbers)
+        life = self.advance(life, 0, progress, on_chunk, lambda life, step, now: None)
+        return Run.of(progress, lambda: life)
+
+    def train_in(self, store: Store, on_chunk: OnChunk) -> Run:
         """From the first step, or the newest checkpoint of the store, to the last."""
-        if store is None:
-            progress = Progress(self.settings, self.seeds)
-            life = self.programs.init(self.seed_of_agent, self.numbers)
-            life = self.advance(life, 0, progress, on_chunk, lambda life, step: None)
-            return Run.of(progress, lambda: life)
-        with store.lock(), interruptions() as interrupted:
-            warn_of_changes(store.record)
-            found = self.newest(store)
-            start, life = found or (0, self.programs.init(self.seed_of_agent, self.numbers))
-            store.forget_after(start)
-            progress = store.progress(until=start)
+        warn_of_changes(store.record)
+        found = self.newest(store)
+        if found is None and store.progress().steps:
+            raise RunError(
+                f"{store.folder}: there are curves but no checkpoint to resume from; the curves "
+                "are kept as they are: choose another folder to train anew"
+            )
+        with interruptions() as interrupted:
+            if found is None:
+                start, life = 0, self.programs.init(self.seed_of_agent, self.numbers)
+                progress = Progress(self.settings, self.seeds)
+            else:
+                start, life, path = found
+                progress = store.progress(until=path)
+                progress.settings = self.settings
+                store.forget_after(start)
             saving = Saving(self, store, progress, interrupted)
             life = self.advance(life, start, progress, on_chunk, saving)
             return Run.of(progress, lambda: life, store.folder)
 
     def advance(
-        self,
-        life: AgentLife,
-        start: int,
-        progress: Progress,
-        on_chunk: OnChunk,
-        keep: Callable[[AgentLife, int], AgentLife | None],
+        self, life: AgentLife, start: int, progress: Progress, on_chunk: OnChunk, keep: Keep
     ) -> AgentLife:
-        """Chunk after chunk, with an evaluation after each.
-
-        `keep(life, step)` saves, and may answer with another life to go on with.
-        """
+        """Chunk after chunk, with an evaluation after each; what ends it early is saved first."""
         static, programs = self.static, self.programs
+        info: Info = {}
         for begin, end in chunks(static):
-            if end <= start:
+            evaluated = end % static.evaluation.every == 0 or end == static.training.steps
+            if end < start or (end == start and (not evaluated or end in progress.steps[-1:])):
                 continue
-            move = programs.warm_up if end <= static.training.warmup else programs.learn
             begin = max(begin, start)
             try:
-                life, info = move(life, self.numbers, end - begin)
+                if begin < end:
+                    move = programs.warm_up if end <= static.training.warmup else programs.learn
+                    life, info = move(life, self.numbers, end - begin)
+                if not evaluated:
+                    continue
+                begin = end
+                found = programs.evaluate(life, self.numbers, self.seed_of_agent, end)
             except HostFailed as failure:
-                keep(failure.life, begin + failure.done)
+                keep(failure.life, begin + failure.done, True)
                 raise
-            if end % static.evaluation.every and end != static.training.steps:
-                continue
-            returns, lengths, more = programs.evaluate(life, self.numbers, self.seed_of_agent, end)
+            returns, lengths, more = found
             progress.record(end, returns, lengths, info | more)
-            enough = on_chunk(progress)
-            other = keep(life, end)
+            try:
+                enough = is_true(on_chunk(progress))
+            except BaseException:
+                keep(life, end, True)
+                raise
+            other = keep(life, end, enough)
             life = life if other is None else other
-            if enough is True:
+            if enough:
                 break
         return life
 
-    def newest(self, store: Store) -> tuple[int, AgentLife] | None:
-        """Step and state of the newest checkpoint that is whole; None if there is none at all."""
+    def newest(self, store: Store) -> tuple[int, AgentLife, Path] | None:
+        """Step, state and file of the newest checkpoint that is whole; None if there is none."""
         paths = store.checkpoints()
         for number, path in enumerate(paths):
             try:
-                arrays = read_arrays(path)
+                arrays = store.read_checkpoint(path)
             except RunError as error:
                 if number + 1 == len(paths):
                     raise
                 warnings.warn(f"{error}; going on from the checkpoint before", stacklevel=2)
                 continue
-            store.demand_made_here(arrays)
-            return step_of(path), self.on_devices(checkpoint.from_arrays(arrays, self.shapes))
+            state = self.on_devices(checkpoint.from_arrays(arrays, self.shapes))
+            return step_of(path), state, path
         return None
 
     def on_devices(self, state: Any) -> AgentLife:

@@ -38,7 +38,7 @@ class Bench:
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(Bench, arguments, "bench")
-    from hcdyna.results.store import explained, write
+    from hcdyna.files import explained, write
 
     # Better to find out now that the folder can't be written than when all is measured.
     with explained(options.out):

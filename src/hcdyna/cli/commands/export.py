@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("export: choose one of --csv and --parquet")
     if options.parquet and options.out is None:
         raise SettingsError("export: --parquet needs a file, --out FILE")
-    from hcdyna.results.store import explained
+    from hcdyna.files import explained
     from hcdyna.training.train import load
 
     run = load(options.run)

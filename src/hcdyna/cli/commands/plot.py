@@ -36,8 +36,8 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError(f"--out {options.out}: must end in one of {', '.join(FORMATS)}")
     if not options.runs:
         raise SettingsError("plot: name at least one run folder")
+    from hcdyna.files import explained
     from hcdyna.results.plots import plot_agent, plot_curves
-    from hcdyna.results.store import explained
     from hcdyna.training.train import load
 
     runs = [load(folder) for folder in options.runs]

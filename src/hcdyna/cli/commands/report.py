@@ -23,8 +23,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parse(Report, arguments, "report")
     if not options.runs:
         raise SettingsError("report: name at least one run folder")
+    from hcdyna.files import explained
     from hcdyna.results.report import write_report
-    from hcdyna.results.store import explained
     from hcdyna.training.train import load
 
     out = options.out or options.runs[0] / "report.html"
