@@ -161,6 +161,12 @@ class Store:
         """Newest first."""
         return sorted((self.folder / "checkpoints").glob("step-*.npz"), reverse=True)
 
+    @property
+    def finished(self) -> bool:
+        """Whether all steps were taken."""
+        paths, last = self.checkpoints(), self.described[0].training.steps
+        return bool(paths) and step_of(paths[0]) >= last
+
     def read_checkpoint(self, path: Path) -> dict[str, np.ndarray]:
         """The arrays of a state; RunError if it is damaged or was made under other settings."""
         arrays = read_arrays(path, self.run)

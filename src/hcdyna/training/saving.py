@@ -37,7 +37,7 @@ class Saving:
         self.saved = len(progress.steps)
         self.cost, self.last = 0.0, time.monotonic()
 
-    def __call__(self, life: AgentLife, step: int, now: bool = False) -> None:
+    def __call__(self, life: AgentLife, step: int, now: bool) -> None:
         """Save if it is time to, or `now`, because training ends here."""
         due = self.cost < SAVING_SHARE * (time.monotonic() - self.last)
         finished = step >= self.crew.static.training.steps

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
+import itertools
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +16,7 @@ from tyro.conf import arg
 from hcdyna import presets, registry
 from hcdyna.cli.options import parse
 from hcdyna.errors import Interrupted, SettingsError
+from hcdyna.files import explained
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training
 
 FLAGS = {"environment": "env", "agent": "agent", "model": "model", "search_control": "search"}
@@ -30,20 +34,24 @@ def main(arguments: Sequence[str]) -> None:
     if options.print_settings:
         print(presets.dump(settings), end="")
         return
-    from hcdyna.cli.show import follow
+    from hcdyna.cli.show import follow, show
     from hcdyna.training.train import memory_needed, train
 
-    wanted, folder = seeds(options), options.out or new_folder(settings)
+    wanted = seeds(options)
     needed = memory_needed(settings, wanted)
-    if not options.quiet:
-        print(f"Run: {folder}\n{needed}", flush=True)
-    elif options.out is None:
-        print(folder, flush=True)
-    with follow(settings, options.seeds, options.quiet, options.track, folder) as on_chunk:
-        try:
+    folder = options.out or new_folder(settings)
+    try:
+        if not options.quiet:
+            show(f"Run: {folder}\n{needed}")
+        elif options.out is None:
+            show(folder)
+        with follow(settings, options.seeds, options.quiet, options.track, folder) as on_chunk:
             train(settings, wanted, on_chunk, out=folder)
-        except Interrupted as stop:
-            raise Interrupted(f"{stop}; go on with: hcdyna resume {folder}") from None
+    except Interrupted as stop:
+        raise Interrupted(f"{stop}; resume with: hcdyna resume {folder}") from None
+    finally:
+        if options.out is None and not (folder / "run.json").exists():  # nothing was begun
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def read(arguments: Sequence[str]) -> tuple[Any, Settings]:
@@ -128,14 +136,17 @@ def seeds(options: Any) -> list[int]:
 
 
 def new_folder(settings: Settings) -> Path:
-    """runs/GridWorld-dqn-hill_climbing-20190810-120000, or the like with a number behind it."""
+    """A new runs/GridWorld-dqn-hill_climbing-20190810-120000, or with a number behind it."""
     parts = [registry.name_of(CHOICES[c], getattr(settings, c)) for c in CHOICES if c != "model"]
     if parts[0] == "hosted":
         parts[0] = settings.environment.id.replace("/", "-").replace(":", "-")
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     base = Path("runs") / "-".join([*parts, now])
-    folder, number = base, 1
-    while folder.exists():
-        number += 1
-        folder = base.with_name(f"{base.name}-{number}")
+    for number in itertools.count(1):
+        folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
+        # Made at once, so that two processes never choose the same.
+        with explained(folder), contextlib.suppress(FileExistsError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
+            break
     return folder

@@ -1,0 +1,191 @@
+"""Looking at a run imports nothing that it names; training and acting do, and say so."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from hcdyna import (
+    DQN,
+    Evaluation,
+    RunError,
+    Settings,
+    SettingsError,
+    Training,
+    load,
+    presets,
+    resume,
+    train,
+)
+from hcdyna.cli import main
+from hcdyna.importing import Described, imported, place_of
+from hcdyna.plain import settings_from_plain, settings_to_plain, to_act
+from hcdyna.results import run_json
+
+SCRIPT = """
+from dataclasses import dataclass
+import sys
+import jax
+import hcdyna
+from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, drawn, train
+
+print("the script was run", flush=True)
+
+
+def height(scene):
+    return lambda obs: obs[0]
+
+
+@dataclass(frozen=True)
+class Corner:
+    spread: float = 0.1
+
+    def build(self, env):
+        def draw(key, scene, n):
+            away = self.spread * jax.random.uniform(key, (n, 2))
+            return jax.vmap(env.project)(env.spec.high - away)
+
+        return drawn(draw)
+
+
+def settings(search_control):
+    return Settings(
+        agent=DQN(hidden=(4,)),
+        search_control=search_control,
+        training=Training(steps=40, warmup=10, planning_steps=1, replay_size=40),
+        evaluation=Evaluation(every=20),
+    )
+
+
+{guard}
+    train(settings(Corner(0.2)), out="runs/corner")
+    train(settings(HillClimbing(steps=3, queue_size=50, criterion=height)), out="runs/height")
+    run = hcdyna.load("runs/corner")
+    run.agent().save("corner.safetensors")
+    assert type(hcdyna.load("corner.safetensors").settings.search_control) is Corner
+    assert type(hcdyna.resume("runs/corner").settings[0].search_control) is Corner
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What a script leaves behind that defines parts of its own and trains with them."""
+    place = tmp_path_factory.mktemp("script")
+    (place / "corner.py").write_text(SCRIPT.format(guard='if __name__ == "__main__":'))
+    subprocess.run([sys.executable, "corner.py"], cwd=place, check=True)
+    return place
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for name in [name for name in sys.modules if name.endswith("corner.py")]:
+        monkeypatch.delitem(sys.modules, name)
+    return folder
+
+
+LOOKING = {
+    "list": ["list", "runs"],
+    "export": ["export", "runs/corner", "--csv"],
+    "plot": ["plot", "runs/corner", "--out", "curves.png"],
+    "report": ["report", "runs/corner", "runs/height", "--out", "both.html"],
+}
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_looking_at_a_run_imports_nothing_that_it_names(command, here, capsys):
+    assert main(LOOKING[command]) == 0
+    printed = capsys.readouterr()
+    assert "the script was run" not in printed.out
+    assert printed.err == ""
+    assert not any(name.endswith("corner.py") for name in sys.modules)
+    if command == "report":
+        assert "Corner" in (here / "both.html").read_text()
+
+
+@pytest.mark.parametrize("run", ["corner", "height"])
+@pytest.mark.parametrize("command", ["resume", "eval"])
+def test_acting_imports_it_from_anywhere_and_says_so(command, run, here, capsys):
+    assert main([command, f"runs/{run}"]) == 0
+    printed = capsys.readouterr()
+    assert "the script was run" in printed.out
+    assert f"warning: importing {here / 'corner.py'}, which is named in the settings" in printed.err
+
+
+def test_python_looks_first_and_imports_for_an_agent(here):
+    run = load("runs/corner")
+    part = run.settings[0].search_control
+    assert isinstance(part, Described)
+    assert repr(part) == "Corner(spread=0.2)"
+    with pytest.raises(RunError, match="only described"):
+        part.build(None)
+    with pytest.warns(UserWarning, match="importing"):
+        agent = run.agent()
+    assert agent.settings.search_control.spread == 0.2
+    assert to_act(agent.settings) is agent.settings
+
+
+def test_a_script_that_trains_when_imported_is_told_how_not_to(tmp_path, monkeypatch, capsys):
+    (tmp_path / "corner.py").write_text(SCRIPT.format(guard="if True:"))
+    subprocess.run([sys.executable, "corner.py"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["resume", "runs/corner"]) == 2
+    assert "under if __name__ == '__main__':" in capsys.readouterr().err
+
+
+def test_what_can_not_be_found_again_is_refused_at_the_start(tmp_path):
+    class Local:
+        def build(self, env):
+            raise AssertionError
+
+    settings = Settings(search_control=Local(), training=Training(steps=10, warmup=5))
+    assert place_of(Local) is None
+    with pytest.raises(SettingsError, match=r"can't be saved with the run; define Local at"):
+        train(settings, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_class_from_an_interactive_session_says_where_it_was(tmp_path, monkeypatch):
+    plain = settings_to_plain(Settings())
+    plain["search_control"] = {"name": "__main__:Gone"}
+    with pytest.raises(SettingsError, match=r"defined in an interactive session"):
+        settings_from_plain(plain)
+
+
+def test_modules_that_raise_are_one_line(tmp_path, monkeypatch):
+    (tmp_path / "raises_on_import.py").write_text("raise SystemError('a\\nb')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with (
+        pytest.warns(UserWarning, match="importing raises_on_import"),
+        pytest.raises(SettingsError, match=r"can't import 'raises_on_import:X': a b"),
+    ):
+        imported("raises_on_import:X")
+
+
+def test_a_run_that_names_a_module_of_python_itself_does_not_import_it(tmp_path, capsys):
+    """`antigravity` opens a browser when it is imported."""
+    settings = Settings(
+        agent=DQN(hidden=(4,)),
+        search_control="replay",
+        training=Training(steps=20, warmup=10, planning_steps=1, replay_size=40),
+        evaluation=Evaluation(every=10),
+    )
+    train(settings, out=tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    record["settings"][0]["search_control"] = {"name": "antigravity:Any"}
+    record["settings"][0]["agent"]["network"] = {"import": "this:s"}
+    record["checksum"] = run_json.checksum_of(record)
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    for command in (["list", "runs", "--folder", str(tmp_path)], ["report", str(tmp_path / "run")]):
+        main(command)
+    assert "antigravity" not in sys.modules
+    assert "this" not in sys.modules
+
+
+def test_a_preset_with_a_part_of_ones_own(here, capsys):
+    text = presets.dump(load("runs/corner").settings[0])
+    (here / "mine.yaml").write_text(text)
+    assert main(["train", "--preset", "mine.yaml", "--out", "runs/again", "--quiet"]) == 0
+    assert "importing" in capsys.readouterr().err
+    assert resume("runs/again").finished, "once imported, there is nothing more to say"
