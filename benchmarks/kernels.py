@@ -297,7 +297,7 @@ def build_all(every_setting: list[Settings]) -> None:
         env = settings.environment.build()
         perceptron = settings.agent.build(env.spec).perceptron
         common = sizes(perceptron, env)
-        wanted.append(("climb", common | {"NORMALISE": 1, "PAIRS": env.spec.pairs}))
+        wanted.append(("climb", common | {"NORMALISE": 1, "PAIRS": env.project.pairs}))
         for precise in (0, 1):
             rows = {"SIMULATED": 16, "REPLAYED": 16, "FALLBACK": 0, "PRECISE": precise}
             wanted.append(("plan", common | rows))

@@ -49,10 +49,10 @@ class DynaState(NamedTuple):
 def build(settings: Settings) -> tuple[Environment, Dyna]:
     """The environment and the composed agent of some settings."""
     training = settings.training
-    plain = left_plain(settings.search_control, training.batch_size)
+    env = settings.environment.build()
+    plain = left_plain(settings.search_control, training.batch_size, env)
     if training.kernels == "on" and plain:
         raise SettingsError(f"Training.kernels = 'on': {plain[0]}; use auto or off")
-    env = settings.environment.build()
     agent = settings.agent.build(env.spec)
     model = settings.model.build(env)
     search_control = settings.search_control.build(env)
@@ -70,7 +70,7 @@ def compose(
     spec = env.spec
     if search_control.sample is None:  # nothing is simulated, so nobody asks the model
         model = model._replace(init=lambda key: (), update=lambda key, state, replay: (state, {}))
-    fused = use_kernels(training.kernels, agent.perceptron, env)
+    fused = use_kernels(training.kernels, agent.covered, env)
 
     def init(key: Key) -> DynaState:
         agent_key, model_key = jax.random.split(key)

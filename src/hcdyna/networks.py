@@ -20,8 +20,8 @@ FEWEST_OUTPUTS = 4
 
 
 def relu(x: Array) -> Array:
-    """max(0, x)."""
-    return jnp.where(x > 0, x, 0.0)
+    """max(0, x); what is not a number stays so, or a diverged agent would look sound."""
+    return jnp.where(x <= 0, 0.0, x)
 
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": relu, "tanh": jnp.tanh}

@@ -8,9 +8,11 @@ step needs, info is diagnostics.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 Array = jax.Array
@@ -71,8 +73,6 @@ class Spec(NamedTuple):
     action_size: int | None = None
     num_states: int | None = None
     table: Table | None = None
-    pairs: int = 0
-    """How many pairs of variables, at the front, are the cosine and sine of an angle."""
 
     def example_obs(self) -> np.ndarray:
         """An observation of the right shape and type, for whoever allocates storage."""
@@ -85,6 +85,33 @@ class Spec(NamedTuple):
         return np.zeros(self.action_size, np.float32)
 
 
+@dataclass(frozen=True, eq=False)  # as hashable as any function
+class Box:
+    """Π for a state space that is a box: a function of a state, and data that a kernel can read.
+
+    After clipping, each of the leading `pairs` of variables, the cosine and sine of an angle, goes
+    back to the unit circle; (0, 0) becomes angle 0.
+    """
+
+    low: Any
+    """[d]"""
+    high: Any
+    """[d]"""
+    pairs: int = 0
+
+    def __call__(self, obs: Array) -> Array:
+        obs = jnp.clip(obs, self.low, self.high)
+        if self.pairs == 0:
+            return obs
+        rows = obs[: 2 * self.pairs].reshape(self.pairs, 2)
+        # Dividing by the larger part first keeps the squares of tiny pairs from vanishing.
+        larger = jnp.max(jnp.abs(rows), axis=-1, keepdims=True)
+        known = larger > 0
+        rows = jnp.where(known, rows / jnp.where(known, larger, 1.0), jnp.array([1.0, 0.0]))
+        unit = rows / jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1, keepdims=True))
+        return jnp.concatenate([unit.reshape(-1), obs[2 * self.pairs :]])
+
+
 class Environment(NamedTuple):
     """The world. `dynamics` takes the observation, so any state can be asked for its outcome."""
 
@@ -94,7 +121,7 @@ class Environment(NamedTuple):
     dynamics: Callable[[Key, Array, Array], Outcome]
     """key, obs [d], action → Outcome. Knows neither time limits nor resets."""
     project: Callable[[Array], Array]
-    """Π: obs [d] → the nearest sensible obs [d]."""
+    """Π: obs [d] → the nearest sensible obs [d]; a Box, or any function."""
     terminal: Callable[[Array], Array]
     """obs [d] → whether an episode ends on reaching this state."""
 
@@ -106,6 +133,8 @@ class Perceptron(NamedTuple):
     activation: str
     learning_rate: Array | float
     target_period: int
+    functions: tuple[Callable, ...] = ()
+    """`greedy`, `value` and `update` of that agent, which the kernels stand for."""
 
 
 class Agent(NamedTuple):
@@ -129,6 +158,13 @@ class Agent(NamedTuple):
     noise made afresh from these; for planning. None: planning takes the greedy action."""
     perceptron: Perceptron | None = None
     """Set by Q-learning with a perceptron of ours, which has fused versions for GPUs."""
+
+    @property
+    def covered(self) -> Perceptron | None:
+        """The perceptron, unless one of the functions that kernels stand for was replaced."""
+        mine = (self.greedy, self.value, self.update)
+        fits = self.perceptron is not None and self.perceptron.functions == mine
+        return self.perceptron if fits else None
 
 
 class Model(NamedTuple):

@@ -10,10 +10,11 @@ import pytest
 from hcdyna import load, presets
 from hcdyna.cli.commands.train import new_folder
 
-TINY = (
-    "--env GridWorld --search-control uniform --planning-steps 1 --steps 300 --warmup 40 "
-    "--replay-size 60 --evaluation.every 20 --agent.hidden 8"
-).split()
+TINY = [
+    *("--env", "GridWorld", "--search-control", "uniform", "--planning-steps", "1"),
+    *("--steps", "300", "--warmup", "40", "--replay-size", "60", "--evaluation.every", "20"),
+    *("--agent.hidden", "8"),
+]
 
 
 def train_into(folder, **options):

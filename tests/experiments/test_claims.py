@@ -53,6 +53,15 @@ def scores_of(**results):
     return Scores(cells, results, {"GridWorld": {"worst": -100.0, "best": 0.0}})
 
 
+def test_a_mean_that_is_not_a_number_is_not_the_best():
+    found = {
+        "r/1": result([[-5.0]] * 3),
+        "r/2": result([[np.nan]] * 3),
+        "r/3": result([[-9.0]] * 3),
+    }
+    assert scores_of(**found).best("r/*") == "r/1"
+
+
 def test_scores_by_hand():
     curve = np.tile([-100.0, -80.0, -60.0, -40.0, -20.0, -10.0], (3, 1))
     scores = scores_of(x=result(curve), y=result(curve, [False, True, False]))

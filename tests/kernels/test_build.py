@@ -3,11 +3,13 @@
 import dataclasses
 import shutil
 
+import jax.numpy as jnp
 import pytest
 
 from hcdyna import (
     DQN,
     Acrobot,
+    ContinuousGibbs,
     GridWorld,
     HillClimbing,
     Settings,
@@ -64,6 +66,8 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
         (HillClimbing(skip_terminal=True), 32, "the climb is plain with skip_terminal"),
         (HillClimbing(criterion=lambda scene: scene.value), 32, "the climb is plain with a crit"),
         (HillClimbing(), 65, "planning is plain with a batch_size over 64"),
+        (ContinuousGibbs(), 32, None),
+        (ContinuousGibbs(method="langevin"), 32, "the climb is plain with Langevin chains"),
     ],
 )
 def test_what_runs_plain_beside_the_kernels_is_said(
@@ -78,6 +82,24 @@ def test_what_runs_plain_beside_the_kernels_is_said(
         demanded = dataclasses.replace(training, kernels="on")
         with pytest.raises(SettingsError, match=f"^Training.kernels = 'on': {reason}.*; use auto"):
             build_dyna(dataclasses.replace(settings, training=demanded))
+
+
+def test_a_function_that_was_replaced_is_not_covered():
+    env = GridWorld().build()
+    agent = DQN().build(env.spec)
+    assert agent.covered is agent.perceptron
+    assert agent._replace(init=lambda key: ()).covered is agent.perceptron
+    for name in ("update", "value", "greedy"):
+        changed = agent._replace(**{name: lambda *arguments: None})
+        assert why_not_covered(changed.covered, env).startswith("the agent is not a perceptron")
+
+
+def test_a_projection_of_ones_own_is_not_covered():
+    """The kernel would have to guess what it does."""
+    env, perceptron = GridWorld().build(), DQN().build(GridWorld().build().spec).perceptron
+    assert why_not_covered(perceptron, env) is None
+    own = env._replace(project=lambda obs: jnp.clip(obs, 0.25, 0.75))
+    assert why_not_covered(perceptron, own) == "GridWorld: kernels know no Π but a Box"
 
 
 def test_kernels_that_are_demanded_but_not_there_are_an_error():

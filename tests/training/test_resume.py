@@ -23,6 +23,7 @@ from hcdyna import (
     Settings,
     SettingsError,
     Training,
+    drawn,
     load,
     presets,
     resume,
@@ -31,6 +32,7 @@ from hcdyna import (
 from hcdyna.results import run_json
 from hcdyna.results.store import Store
 from hcdyna.training import saving
+from hcdyna.types import Model
 
 SMALL = Settings(
     environment="GridWorld",
@@ -304,6 +306,34 @@ def test_an_agent_that_diverges_is_marked_and_disturbs_nobody(tmp_path):
     assert set(curves["setting"][curves["diverged"]]) == {1}
     alone = train(SMALL, seeds=[3, 4])
     assert np.array_equal(alone.returns[0], run.returns[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class NotANumber:
+    """A strategy or model that comes from a mistake in somebody's arithmetic."""
+
+    what: str
+
+    def build(self, env):
+        if self.what == "states":
+            return drawn(lambda key, scene, n: jnp.full((n, 2), jnp.nan))
+
+        def predict(key, state, obs, action):
+            outcome = env.dynamics(key, obs, action)
+            return outcome._replace(**{self.what: jnp.nan * getattr(outcome, self.what)})
+
+        return Model(lambda key: (), predict, lambda key, state, replay: (state, {}))
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("what", ["states", "next_obs", "reward"])
+def test_what_is_not_a_number_is_not_masked(what, activation):
+    broken = NotANumber(what)
+    parts = {"search_control": broken} if what == "states" else {"model": broken}
+    agent = DQN(hidden=(8, 8), activation=activation)
+    usual = {"search_control": "uniform", "training": Training(steps=60, warmup=30)}
+    run = train(Settings(agent=agent, **usual | parts, evaluation=Evaluation(every=30)))
+    assert run.diverged[0, 0].tolist() == [False, True]
 
 
 def test_more_memory_than_there_is():

@@ -94,5 +94,6 @@ class DQN:
         perceptron = None
         if self.network is None:
             rate, period = self.learning_rate, self.target_period
-            perceptron = Perceptron(self.hidden, self.activation, rate, period)
+            functions = (greedy, value, update)
+            perceptron = Perceptron(self.hidden, self.activation, rate, period, functions)
         return Agent(init, act, greedy, value, update, perceptron=perceptron)

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.environments.base import with_reward_noise
 from hcdyna.settings import check, number
-from hcdyna.types import Array, Environment, Key, Outcome, Spec
+from hcdyna.types import Array, Box, Environment, Key, Outcome, Spec
 
 SECONDS = 0.2
 GRAVITY = 9.8
@@ -26,7 +26,9 @@ MASS = 1.0
 INERTIA = 1.0
 MAX_SPEED = np.array([4 * math.pi, 9 * math.pi], np.float32)
 HIGH = np.concatenate([np.ones(4, np.float32), MAX_SPEED])
-SPEC = Spec("Acrobot", -HIGH, HIGH, discount=0.99, time_limit=500, num_actions=3, pairs=2)
+SPEC = Spec("Acrobot", -HIGH, HIGH, discount=0.99, time_limit=500, num_actions=3)
+PROJECT = Box(-HIGH, HIGH, pairs=2)
+"""Π: the box, then each (cos, sin) pair back to the unit circle."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Acrobot:
 
     def build(self) -> Environment:
         spec = SPEC._replace(discount=self.discount, time_limit=self.time_limit)
-        env = Environment(spec, reset, dynamics, project, above_bar)
+        env = Environment(spec, reset, dynamics, PROJECT, above_bar)
         return with_reward_noise(env, self.reward_noise)
 
 
@@ -108,14 +110,3 @@ def above_bar(obs: Array) -> Array:
     """−cos θ₁ − cos(θ₁ + θ₂) > 1: the tip is one link's length above the joint."""
     cos1, sin1, cos2, sin2 = obs[0], obs[1], obs[2], obs[3]
     return -cos1 - (cos1 * cos2 - sin1 * sin2) > 1.0
-
-
-def project(obs: Array) -> Array:
-    """Π: the box, then each (cos, sin) pair back to the unit circle; (0, 0) becomes angle 0."""
-    obs = clip_to_box(SPEC, obs)
-    pairs = obs[:4].reshape(2, 2)
-    # Dividing by the larger part first keeps the squares of tiny pairs from vanishing.
-    larger = jnp.max(jnp.abs(pairs), axis=-1, keepdims=True)
-    pairs = jnp.where(larger > 0, pairs / jnp.where(larger > 0, larger, 1.0), jnp.array([1.0, 0.0]))
-    unit = pairs / jnp.sqrt(jnp.sum(jnp.square(pairs), axis=-1, keepdims=True))
-    return jnp.concatenate([unit.reshape(4), obs[4:]])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.environments.base import with_reward_noise
 from hcdyna.settings import check, number
-from hcdyna.types import Array, Environment, Key, Outcome, Spec
+from hcdyna.types import Array, Box, Environment, Key, Outcome, Spec
 
 GRAVITY = 9.8
 CART_MASS = 1.0
@@ -41,7 +40,7 @@ class CartPole:
 
     def build(self) -> Environment:
         spec = Spec("CartPole", -HIGH, HIGH, self.discount, self.time_limit, num_actions=2)
-        env = Environment(spec, reset, dynamics, partial(clip_to_box, spec), fallen)
+        env = Environment(spec, reset, dynamics, Box(-HIGH, HIGH), fallen)
         return with_reward_noise(env, self.reward_noise)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.environments.base import with_reward_noise
 from hcdyna.settings import check, number
-from hcdyna.types import Array, Environment, Key, Outcome, Spec
+from hcdyna.types import Array, Box, Environment, Key, Outcome, Spec
 
 MOVE = 0.05
 START = 0.05
@@ -90,10 +89,12 @@ def _grid_world(
     goal_reward: float,
     reward_noise: float,
 ) -> Environment:
+    box = Box(spec.low, spec.high)
+
     def dynamics(key: Key, obs: Array, action: Array) -> Outcome:
         end = obs + displacement(key, action)
         blocked = in_wall(end) & wall
-        next_obs = clip_to_box(spec, jnp.where(blocked, obs, end))
+        next_obs = box(jnp.where(blocked, obs, end))
         terminated = at_goal(next_obs)
         return Outcome(next_obs, jnp.where(terminated, goal_reward, -1.0), terminated)
 
@@ -101,7 +102,7 @@ def _grid_world(
         spec,
         reset=lambda key: jax.random.uniform(key, (2,), maxval=START),
         dynamics=dynamics,
-        project=partial(clip_to_box, spec),
+        project=box,
         terminal=at_goal,
     )
     return with_reward_noise(env, reward_noise)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.environments.base import with_reward_noise
 from hcdyna.settings import check, number
-from hcdyna.types import Array, Environment, Key, Outcome, Spec
+from hcdyna.types import Array, Box, Environment, Key, Outcome, Spec
 
 FORCE = 0.001
 GRAVITY = 0.0025
@@ -46,7 +45,7 @@ class MountainCar:
             terminated = at_goal(next_obs)
             return Outcome(next_obs, jnp.where(terminated, self.goal_reward, -1.0), terminated)
 
-        env = Environment(spec, reset, dynamics, partial(clip_to_box, spec), at_goal)
+        env = Environment(spec, reset, dynamics, Box(LOW, HIGH), at_goal)
         return with_reward_noise(env, self.reward_noise)
 
 

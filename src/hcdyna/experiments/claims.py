@@ -88,7 +88,8 @@ class Scores:
         if not members or len(members) < len(wanted):
             return None
         ends = [np.mean(last_share(self.results[m].returns, LAST)) for m in members]
-        return members[int(np.argmax(ends))]
+        # A mean that is not a number must not win.
+        return members[int(np.argmax(np.nan_to_num(ends, nan=-np.inf)))]
 
     def curve_score(self, cell: Cell, result: Result, metric: str) -> np.ndarray:
         """The mean of a part of the curve [seeds], from 0 (worst) to 1 (best)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from hcdyna.kernels.build import target
 from hcdyna.kernels.surface import Surface, sizes
-from hcdyna.types import Array
+from hcdyna.types import Array, Box
 
 
 def climb_along(
@@ -23,11 +23,12 @@ def climb_along(
     max_accepted: int | None,
 ) -> tuple[Array, Array]:
     """States [k, d] and which of them [k] were accepted."""
-    spec = surface.env.spec
+    box = surface.env.project
+    assert isinstance(box, Box), "why_not_covered says so"
     name = target(
         "climb",
         NORMALISE=int(normalise),
-        PAIRS=spec.pairs,
+        PAIRS=box.pairs,
         **sizes(surface.perceptron, surface.env),
     )
     shapes = (
@@ -43,8 +44,8 @@ def climb_along(
         covariance,
         jnp.asarray(step_size, jnp.float32),
         jnp.asarray(threshold, jnp.float32),
-        jnp.asarray(spec.low),
-        jnp.asarray(spec.high),
+        jnp.asarray(box.low),
+        jnp.asarray(box.high),
         most=np.int32(most),
     )
     return states, accepted

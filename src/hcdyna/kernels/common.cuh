@@ -10,7 +10,7 @@ constexpr int D = STATE, H = HIDDEN, A = ACTIONS;
 constexpr unsigned ALL = 0xffffffffu;
 
 __device__ inline float squash(float z) {
-  return TANH ? tanhf(z) : (z > 0.f ? z : 0.f);
+  return TANH ? tanhf(z) : (z <= 0.f ? 0.f : z);  // what is not a number stays so
 }
 
 // Its derivative, from the output y = squash(z): both need no more than that.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from hcdyna.errors import SettingsError
 from hcdyna.kernels import build
-from hcdyna.types import Array, Environment, Perceptron
+from hcdyna.types import Array, Box, Environment, Perceptron
 
 HIDDEN = (32, 64)
 MOST_VARIABLES = 8
@@ -41,9 +41,9 @@ def use_kernels(choice: str, perceptron: Perceptron | None, env: Environment) ->
 def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
     """Why the kernels can't be used here for an agent on an environment; None if they can."""
     reason = build.why_not() or why_not_covered(perceptron, env)
-    if reason is None and perceptron is not None:
+    if reason is None and perceptron is not None and isinstance(env.project, Box):
         try:
-            build.target("climb", NORMALISE=1, PAIRS=env.spec.pairs, **sizes(perceptron, env))
+            build.target("climb", NORMALISE=1, PAIRS=env.project.pairs, **sizes(perceptron, env))
         except build.CannotBuild as error:
             reason = str(error)
     return reason
@@ -53,25 +53,24 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
     """Why the kernels do not cover an agent on an environment; None if they do."""
     spec = env.spec
     if perceptron is None:
-        return "the agent is not a perceptron of ours with discrete actions"
+        return "the agent is not a perceptron of ours with discrete actions, as it was built"
     if len(perceptron.hidden) != 2 or len(set(perceptron.hidden)) != 1:
         return f"hidden = {perceptron.hidden}: kernels need two layers of the same size"
     if perceptron.hidden[0] not in HIDDEN:
         return f"hidden = {perceptron.hidden}: kernels exist for layers of {HIDDEN}"
     if spec.num_states is not None or spec.num_actions is None:
         return f"{spec.name}: kernels need continuous states and discrete actions"
+    if not isinstance(env.project, Box):
+        return f"{spec.name}: kernels know no Π but a Box"
     if spec.low.shape[0] > MOST_VARIABLES or (spec.num_actions or 0) > MOST_ACTIONS:
         return f"{spec.name}: kernels take up to 8 variables and 8 actions"
     return None
 
 
-def left_plain(search_control: Any, batch_size: int) -> list[str]:
+def left_plain(search_control: Any, batch_size: int, env: Environment) -> list[str]:
     """What runs plain beside the kernels, and why: they climb V̂ alone, and accept by distance."""
-    reasons = []
-    if getattr(search_control, "skip_terminal", False):
-        reasons.append("the climb is plain with skip_terminal")
-    if getattr(search_control, "criterion", None) is not None:
-        reasons.append("the climb is plain with a criterion other than the value")
+    climbs_plain = getattr(search_control, "climbs_plain", lambda env: None)(env)
+    reasons = [f"the climb is plain with {climbs_plain}"] if climbs_plain else []
     if batch_size > MOST_ROWS:
         reasons.append(f"planning is plain with a batch_size over {MOST_ROWS}")
     return reasons

@@ -74,6 +74,12 @@ class HillClimbing:
             never_empty=self.steps > 0 and self.max_accepted != 0 and not self.skip_terminal,
         )
 
+    def climbs_plain(self, env: Environment) -> str | None:
+        """What keeps fused kernels from climbing: they climb V̂ alone, and accept by distance."""
+        if self.skip_terminal:
+            return "skip_terminal"
+        return None if self.criterion is None else "a criterion other than the value"
+
     def _observe(self, visited: Visited, transition: Transition) -> Visited:
         beta = self.beta if self.threshold == "moving" else None
         move = moments.distance(transition.next_obs, transition.obs)

@@ -98,10 +98,10 @@ def kernels_used(settings: Settings) -> str:
     if settings.training.kernels == "off":
         return "off"
     env = settings.environment.build()
-    reason = why_not(settings.agent.build(env.spec).perceptron, env)
+    reason = why_not(settings.agent.build(env.spec).covered, env)
     if reason is not None:
         return f"plain: {reason}"
-    plain = left_plain(settings.search_control, settings.training.batch_size)
+    plain = left_plain(settings.search_control, settings.training.batch_size, env)
     return "; ".join(["fused", *plain])
 
 
