@@ -50,12 +50,12 @@ def build(settings: Settings) -> tuple[Environment, Dyna]:
     """The environment and the composed agent of some settings."""
     training = settings.training
     env = settings.environment.build()
-    plain = left_plain(settings.search_control, training.batch_size, env)
-    if training.kernels == "on" and plain:
-        raise SettingsError(f"Training.kernels = 'on': {plain[0]}; use auto or off")
     agent = settings.agent.build(env.spec)
     model = settings.model.build(env)
     search_control = settings.search_control.build(env)
+    plain = left_plain(settings.search_control, training.batch_size, env)
+    if training.kernels == "on" and plain:
+        raise SettingsError(f"Training.kernels = 'on': {plain[0]}; use auto or off")
     return env, compose(env, agent, model, search_control, training)
 
 
