@@ -31,9 +31,7 @@ class Page(HTMLParser):
 def dead_links(site: Path) -> list[str]:
     """One line "page: link" for each link that leads nowhere."""
     site = site.resolve()
-    pages = {
-        path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))
-    }
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     return [
         f"{path.relative_to(site)}: {link}"
         for path, page in pages.items()

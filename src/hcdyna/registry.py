@@ -91,3 +91,13 @@ def name_of(group: str, part: object) -> str:
             if at == place:
                 return name
     return type(part).__name__
+
+
+def title_of(environment: Any) -> str:
+    """What people call an environment: the id of a Gymnasium one, or its registered name.
+
+    >>> title_of(make("environments", "GridWorld")), title_of(make("environments", "Taxi-v3"))
+    ('GridWorld', 'Taxi-v3')
+    """
+    name = name_of("environments", environment)
+    return environment.id if name == "hosted" else name

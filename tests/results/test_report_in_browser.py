@@ -65,7 +65,7 @@ def test_the_slider_moves_the_surface_and_what_lies_on_it(window, run, broken, t
     names = window.run(f"return {traces}.map((trace) => trace.name)")
     assert names[:4] == ["V̂(s)", "replay states", "search-control queue", "climbs on V̂"]
     assert len(window.run(f"return {traces}[0].z")) == 41
-    curves = window.run("return document.getElementById('curves').data.map((t) => t.meta)")
+    curves = window.run("return document.getElementById('curves-0').data.map((t) => t.meta)")
     assert curves == ["band", "mean", "seeds", "band", "mean", "seeds", "diverged"]
 
     seen = set()
@@ -83,7 +83,7 @@ def test_the_slider_moves_the_surface_and_what_lies_on_it(window, run, broken, t
     assert np.max(dots) <= np.max(z) + 0.05 * max(span, 1)
 
     window.click("#seeds")
-    shown = "document.getElementById('curves').data[2].visible"
+    shown = "document.getElementById('curves-0').data[2].visible"
     assert window.run(f"return {shown}") is True
     titles = "[...document.querySelectorAll('h3')].map((heading) => heading.textContent)"
     assert "<b>ours</b>, seed 3" in window.run(f"return {titles}")

@@ -14,7 +14,7 @@ import numpy as np
 from hcdyna.environments import grid_world
 from hcdyna.results import snapshots
 from hcdyna.results.curves import Curve
-from hcdyna.results.pictures import variable_names
+from hcdyna.results.pictures import named_variables
 from hcdyna.settings import Settings
 
 MOST_PANELS = 4
@@ -38,16 +38,20 @@ def panels(curves: list[Curve]) -> list[dict[str, Any]]:
 
 
 def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, Any]:
-    """The snapshots of one run; a surface if the state space is a finite box of two dimensions."""
-    spec = curve.settings.environment.build().spec
-    box = bool(np.isfinite(spec.low).all() and np.isfinite(spec.high).all())
-    surface = box and all("values" in shot for shot in taken.values())
+    """The snapshots of one run; a surface if the state space is a finite box of two dimensions.
+
+    Nothing but the snapshots is looked at: a page about a run needs none of the code it names.
+    """
     last = list(taken.values())[-1]
+    dimensions = last["replay"].shape[1]
+    surface = all("values" in shot for shot in taken.values())
+    corners = box_of(last["climbs"]) if surface else np.zeros((2, dimensions))
+    surface = surface and bool(np.isfinite(corners).all())
     kinds = ("replay", "queue", "climbs") if surface else ("replay", "queue")
     everything = [shot[kind] for shot in taken.values() for kind in kinds if kind in shot]
     if surface:
-        everything += [np.stack([spec.low, spec.high])]
-    low, high = limits(np.concatenate([x.reshape(-1, spec.low.size) for x in everything]))
+        everything += [corners]
+    low, high = limits(np.concatenate([x.reshape(-1, dimensions) for x in everything]))
     low, high = low[:MOST_VARIABLES], high[:MOST_VARIABLES]
     shots = []
     for step, shot in taken.items():
@@ -63,7 +67,7 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
     return {
         "label": curve.label,
         "seed": curve.run.seeds[0],
-        "variables": variable_names(curve.settings)[:MOST_VARIABLES],
+        "variables": named_variables(curve.world, dimensions)[:MOST_VARIABLES],
         "low": low.tolist(),
         "high": high.tolist(),
         "surface": surface,
@@ -72,6 +76,15 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
         "marks": marks(curve.settings) if surface else [],
         "snapshots": shots,
     }
+
+
+def box_of(climbs: np.ndarray) -> np.ndarray:
+    """The lowest and the highest corner [2, d] of the box that these climbs [climbs, steps, d]
+    start in, each at its known fraction."""
+    starts, fractions = climbs[:2, 0].astype(np.float64), snapshots.STARTS[:2].astype(np.float64)
+    width = (starts[1] - starts[0]) / (fractions[1] - fractions[0])
+    low = starts[0] - width * fractions[0]
+    return np.stack([low, low + width])
 
 
 def limits(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -92,10 +92,15 @@ def pairs_of(variables: Any, dimensions: int) -> list[tuple[int, int]]:
 def variable_names(settings: Settings) -> tuple[str, ...]:
     """What the variables of a state are called."""
     spec = settings.environment.build().spec
-    names = VARIABLES.get(spec.name, ())
-    if len(names) == spec.low.size:
+    return named_variables(spec.name, spec.low.size)
+
+
+def named_variables(world: str, count: int) -> tuple[str, ...]:
+    """The names of the variables of a world where they are known, or else numbers."""
+    names = VARIABLES.get(world, ())
+    if len(names) == count:
         return names
-    return tuple(f"variable {number}" for number in range(spec.low.size))
+    return tuple(f"variable {number}" for number in range(count))
 
 
 def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int, int]) -> None:

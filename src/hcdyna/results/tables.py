@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from hcdyna.results.curves import Curve, flat, varying
+from hcdyna.results.curves import Curve, by_world, flat, varying
 from hcdyna.results.store import Store
 from hcdyna.statistics.summaries import Statistic, area_under_curve, interval
 from hcdyna.training.run import Run
@@ -21,10 +21,9 @@ NAMES: dict[Statistic, str] = {"mean": "Mean", "iqm": "Interquartile mean"}
 
 def title(curves: Sequence[Curve]) -> str:
     """The worlds and, if they are few, the curves."""
-    worlds = dict.fromkeys(type(curve.settings.environment).__name__ for curve in curves)
     labels = dict.fromkeys(curve.label for curve in curves)
     what = " · ".join(labels) if len(labels) <= 4 else f"{len(labels)} settings compared"
-    return f"{', '.join(worlds)}: {what}"
+    return f"{', '.join(by_world(curves))}: {what}"
 
 
 def facts(curves: Sequence[Curve]) -> str:

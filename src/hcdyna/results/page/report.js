@@ -8,13 +8,13 @@ const CONFIG = { displaylogo: false, responsive: true, showSendToCloud: false, p
   modeBarButtonsToRemove: ["select2d", "lasso2d"] };
 const at = (id) => document.getElementById(id);
 
-if (data.curves.traces.length) {
-  Plotly.newPlot("curves", data.curves.traces, data.curves.layout, CONFIG);
+data.curves.forEach((chart, i) => {
+  Plotly.newPlot(`curves-${i}`, chart.traces, chart.layout, CONFIG);
   at("seeds").addEventListener("change", (event) => {
-    const seeds = data.curves.traces.flatMap((trace, i) => (trace.meta === "seeds" ? [i] : []));
-    Plotly.restyle("curves", { visible: event.target.checked }, seeds);
+    const seeds = chart.traces.flatMap((trace, k) => (trace.meta === "seeds" ? [k] : []));
+    Plotly.restyle(`curves-${i}`, { visible: event.target.checked }, seeds);
   });
-}
+});
 data.diagnostics.forEach((chart, i) => {
   Plotly.newPlot(`diagnostic-${i}`, chart.traces, chart.layout, { ...CONFIG, displayModeBar: false });
 });
