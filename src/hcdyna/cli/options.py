@@ -15,9 +15,13 @@ import tyro
 from hcdyna.errors import SettingsError
 from hcdyna.hints import nearest
 
-RunFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+RunFolder = Annotated[
+    Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help="The folder of a run.")
+]
 """A run folder, as the first word behind the command."""
-RunFolders = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …")]
+RunFolders = Annotated[
+    tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …", help="Folders of runs.")
+]
 """Some run folders."""
 
 

@@ -15,6 +15,7 @@ from hcdyna.results.curves import Curve, by_world, flat, varying
 from hcdyna.results.store import Store
 from hcdyna.statistics.summaries import Statistic, area_under_curve, interval
 from hcdyna.training.run import Run
+from hcdyna.words import count
 
 NAMES: dict[Statistic, str] = {"mean": "Mean", "iqm": "Interquartile mean"}
 
@@ -31,10 +32,10 @@ def facts(curves: Sequence[Curve]) -> str:
     agents = sum(len(curve.returns) for curve in curves)
     steps = sorted({int(curve.run.steps[-1]) if len(curve.run.steps) else 0 for curve in curves})
     span = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
-    words = [f"{agents} agent{'s' * (agents != 1)}", f"{span} environment steps each"]
+    words = [count(agents, "agent"), f"{span} environment steps each"]
     unfinished = sum(not run.finished for run in _runs(curves))
     if unfinished:
-        words.append(f"{unfinished} unfinished run{'s' * (unfinished != 1)}")
+        words.append(count(unfinished, "unfinished run"))
     failures = sum(curve.num_diverged for curve in curves)
     if failures:
         words.append(f'<span class="bad">{failures} diverged</span>')
@@ -53,9 +54,9 @@ def results(curves: Sequence[Curve], statistic: Statistic) -> str:
     rows = []
     for curve in curves:
         cells = [f"<td>{_swatch(curve)}{escape(curve.label)}</td>"]
-        count, failures = len(curve.returns), curve.num_diverged
-        broken = f'<span class="bad">{failures} of {count}</span>' if failures else "none"
-        cells += [f'<td class="number">{count}</td><td class="number">{broken}</td>']
+        agents, failures = len(curve.returns), curve.num_diverged
+        broken = f'<span class="bad">{failures} of {agents}</span>' if failures else "none"
+        cells += [f'<td class="number">{agents}</td><td class="number">{broken}</td>']
         cells += [f'<td class="number">{cell}</td>' for cell in _cells(curve, statistic, same)]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     numbers = "".join(f'<th class="number">{head}</th>' for head in ["agents", "diverged", *heads])
