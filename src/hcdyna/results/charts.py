@@ -37,8 +37,9 @@ LAYOUT: dict[str, Any] = {
 CURVES: dict[str, Any] = LAYOUT | {
     "xaxis": STEPS | _title("environment steps"),
     "yaxis": AXIS | _title("return of an evaluation episode"),
-    "margin": {"l": 70, "r": 16, "t": 12, "b": 50},
-    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    # The toolbar is above the curves, so the legend is below them.
+    "margin": {"l": 70, "r": 16, "t": 34, "b": 50},
+    "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
 }
 DIAGNOSTICS = {
     "loss": "Loss",

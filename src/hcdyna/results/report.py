@@ -156,4 +156,4 @@ def _diagnostics(small: list[dict[str, Any]]) -> str:
     )
     return f"""<section><h2>Diagnostics</h2><div class="grid">{places}</div>
 <p class="note">Median and quartiles over the agents, against environment steps; each point is a
-mean since the evaluation before. An agent counts as long as its number is finite.</p></section>"""
+mean since the evaluation before. Agents whose number is not finite are left out.</p></section>"""

@@ -50,16 +50,18 @@ def results(curves: Sequence[Curve], statistic: Statistic) -> str:
         heads = [f"after {steps[i]:,} steps" for i in (_middle(curves[0].run), -1)]
     else:
         heads = ["halfway", "at the end"]
-    heads.append("over the whole run")
+    heads = ["agents", "diverged", *heads, "over the whole run"]
     rows = []
     for curve in curves:
-        cells = [f"<td>{_swatch(curve)}{escape(curve.label)}</td>"]
         agents, failures = len(curve.returns), curve.num_diverged
         broken = f'<span class="bad">{failures} of {agents}</span>' if failures else "none"
-        cells += [f'<td class="number">{agents}</td><td class="number">{broken}</td>']
-        cells += [f'<td class="number">{cell}</td>' for cell in _cells(curve, statistic, same)]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    numbers = "".join(f'<th class="number">{head}</th>' for head in ["agents", "diverged", *heads])
+        values = [str(agents), broken, *_cells(curve, statistic, same)]
+        cells = "".join(
+            f'<td class="number" data-head="{head}">{value}</td>'
+            for head, value in zip(heads, values, strict=True)
+        )
+        rows.append(f"<tr><td>{_swatch(curve)}{escape(curve.label)}</td>{cells}</tr>")
+    numbers = "".join(f'<th class="number">{head}</th>' for head in heads)
     note = (
         f"{NAMES[statistic]} return of an evaluation episode over agents, with its 95% bootstrap "
         "interval; over the whole run it is the area under the curve, divided by its length. "
@@ -88,8 +90,11 @@ def _differences(curves: Sequence[Curve]) -> str:
     head = "".join(f"<th>{_swatch(curve)}{escape(curve.label)}</th>" for curve in curves)
     rows = ""
     for path in paths:
-        values = [escape(str(each.get(path, "–"))) for each in everything]
-        rows += f"<tr><td>{escape(path)}</td>{''.join(f'<td>{x}</td>' for x in values)}</tr>"
+        cells = "".join(
+            f'<td data-head="{escape(curve.label)}">{escape(str(each.get(path, "–")))}</td>'
+            for curve, each in zip(curves, everything, strict=True)
+        )
+        rows += f"<tr><td>{escape(path)}</td>{cells}</tr>"
     return f"""<div class="scroll"><table id="differences"><thead><tr><th>what differs</th>{head}
 </tr></thead><tbody>{rows}</tbody></table></div>"""
 
@@ -105,8 +110,8 @@ def _details(run: Run, curves: Sequence[Curve]) -> str:
         record = Store.open(run.folder).record
         folder = shlex.quote(str(run.folder))
         lines = {
-            "Begun by": command(record.get("command")),
-            "Go on": "" if run.finished else f"hcdyna resume {folder}",
+            "Started by": command(record.get("command")),
+            "Resume with": "" if run.finished else f"hcdyna resume {folder}",
             "Look at it in Python": f"hcdyna.load({str(run.folder)!r})",
         }
         commands = "".join(

@@ -74,7 +74,8 @@ def demand_enough(shapes: Any, settings: Settings, agents: int) -> None:
         "the rest": f"the number of agents, {agents}",
     }
     raise SettingsError(
-        f"memory: about {amount(total)} for {count(agents, 'agent')}, and {amount(there)} are free; "
+        f"memory: about {amount(total)} for {count(agents, 'agent')}, "
+        f"and {amount(there)} are free; "
         f"{largest} takes {amount(parts[largest])}: lower {advice[largest]}, or train fewer seeds"
     )
 
