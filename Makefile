@@ -57,6 +57,7 @@ docs-setup: $(DOCS)
 
 docs: $(DOCS)
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	$(DOCS_VENV)/bin/python docs/dead_links.py site
 	@echo "site/index.html"
 
 # Needs uv; the lock files hold hashes and no addresses.

@@ -1,8 +1,9 @@
 """For mkdocs: links that leave docs/ work on the site too, and two files of the root become pages.
 
 On a page of docs/, `../results/paper/figures/fig2.png` is right in the repository but would lead
-out of the site. Such a file is copied into the site as project/results/…; a link to a folder
-becomes its words. A link to something that does not exist is left, so that --strict finds it.
+out of the site. Such a file is copied into the site as project/results/…, and if it is a page, so
+are the files that it links to; a link to a folder becomes its words. A link to something that does
+not exist is left, so that --strict finds it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from dead_links import Page  # beside this file
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
@@ -46,10 +48,21 @@ def on_files(files: Files, config: Any) -> Files:
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, f"project/{name}", content=text))
-    for path in sorted((ROOT / "results/paper/figures").glob("*.png")):  # of the page beside them
-        goal = f"project/{path.relative_to(ROOT)}"
-        files.append(File.generated(config, goal, abs_src_path=str(path)))
     return files
+
+
+def bring(path: Path, files: Files, config: Any) -> str:
+    """Where a file from outside docs/ stands in the site, with all that it links to."""
+    goal = f"project/{path.relative_to(ROOT)}"
+    if files.get_file_from_path(goal) is None:
+        # Source would be taken for a page if it ended in .md, so only PAGES may.
+        files.append(File.generated(config, goal, abs_src_path=str(path)))
+        if path.suffix == ".html":
+            for link in Page(path.read_text(encoding="utf-8")).links:
+                target = Path(os.path.normpath(path.parent / link.partition("#")[0]))
+                if target.is_relative_to(ROOT) and target.is_file():
+                    bring(target, files, config)
+    return goal
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
@@ -69,12 +82,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         if place.is_dir():
             return words
         inside = place.is_relative_to(ROOT / "docs")
-        goal = str(place.relative_to(ROOT / "docs" if inside else ROOT))
-        if not inside:
-            goal = f"project/{goal}"
-            if files.get_file_from_path(goal) is None:
-                # Source would be taken for a page if it ended in .md, so only PAGES may.
-                files.append(File.generated(config, goal, abs_src_path=str(place)))
+        goal = str(place.relative_to(ROOT / "docs")) if inside else bring(place, files, config)
         relative = os.path.relpath(goal, os.path.dirname(uri) or ".")
         return f"{picture}[{words}]({relative}{anchor or ''})"
 

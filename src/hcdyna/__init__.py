@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hcdyna.environments.mountain_car import MountainCar
     from hcdyna.environments.tabular_grid_world import TabularGridWorld
     from hcdyna.errors import Interrupted, RunError, SettingsError
+    from hcdyna.hosted.environment import Hosted
     from hcdyna.models.counted import CountedModel
     from hcdyna.models.known_end import KnownEnd
     from hcdyna.models.learned import LearnedModel
@@ -58,6 +59,7 @@ HOME_OF = {
     "GridWorld": "hcdyna.environments.grid_world",
     "GridWorldContinuous": "hcdyna.environments.grid_world",
     "HillClimbing": "hcdyna.search_control.hill_climbing",
+    "Hosted": "hcdyna.hosted.environment",
     "KnownEnd": "hcdyna.models.known_end",
     "LearnedModel": "hcdyna.models.learned",
     "MountainCar": "hcdyna.environments.mountain_car",
@@ -101,6 +103,7 @@ __all__ = [
     "GridWorld",
     "GridWorldContinuous",
     "HillClimbing",
+    "Hosted",
     "Interrupted",
     "KnownEnd",
     "LearnedModel",

@@ -6,13 +6,13 @@ A package of yours adds parts through entry points of the same groups, for insta
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
 from importlib.metadata import entry_points
 from typing import Any
 
 from hcdyna.errors import SettingsError
+from hcdyna.hints import did_you_mean
 from hcdyna.importing import Described
 
 PARTS: dict[str, dict[str, str]] = {
@@ -63,8 +63,7 @@ def lookup(group: str, name: str) -> type:
     # Plug-ins are looked for on disk, so only where a name is not one of ours.
     known = PARTS[group] if name in PARTS[group] else available(group)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = did_you_mean(name, known)
         raise SettingsError(f"{group}: unknown name {name!r}: {hint}known: {', '.join(known)}")
     module, _, attribute = known[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
@@ -101,3 +100,13 @@ def is_ours(environment: object) -> bool:
     """Whether this is a domain of this package, which can be built without foreign code."""
     name = name_of("environments", environment)
     return name in PARTS["environments"] and name != "hosted"
+
+
+def title_of(environment: Any) -> str:
+    """What people call an environment: the id of a Gymnasium one, or its registered name.
+
+    >>> title_of(make("environments", "GridWorld")), title_of(make("environments", "Taxi-v3"))
+    ('GridWorld', 'Taxi-v3')
+    """
+    name = name_of("environments", environment)
+    return environment.id if name == "hosted" else name

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from typing import Any
 
 from hcdyna.errors import SettingsError
+from hcdyna.hints import nearest
 from hcdyna.settings import CHOICES, Settings, Training
 
 PARTS = [choice for choice in CHOICES if choice != "environment"]
@@ -20,12 +20,24 @@ def settings_named(environment: str, **options: Any) -> Settings:
     (Uniform(), 20000)
     """
     fields = [field.name for field in dataclasses.fields(Training)]
-    for name in options:
-        if name not in (*PARTS, *fields):
-            near = difflib.get_close_matches(name, (*PARTS, *fields), n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            known = ", ".join((*PARTS, *fields))
-            raise SettingsError(f"{name} = {options[name]!r}: {hint}known: {known}")
-    training = {name: value for name, value in options.items() if name in fields}
     parts = {name: value for name, value in options.items() if name in PARTS}
+    for name, value in options.items():
+        if name not in (*PARTS, *fields):
+            settings = Settings(environment=environment, **parts)
+            known = ", ".join((*PARTS, *fields))
+            raise SettingsError(f"{name} = {value!r}: {hint(name, value, settings)}known: {known}")
+    training = {name: value for name, value in options.items() if name in fields}
     return Settings(environment=environment, training=Training(**training), **parts)
+
+
+def hint(name: str, value: Any, settings: Settings) -> str:
+    """What may have been meant: an option of `train`, or a field of one of the four parts."""
+    options = [*PARTS, *(field.name for field in dataclasses.fields(Training)), "seeds", "out"]
+    fields = {
+        f"{choice}.{field.name}": f"{choice}={type(part).__name__}({field.name}={value!r})"
+        for choice in CHOICES
+        if dataclasses.is_dataclass(part := getattr(settings, choice))
+        for field in dataclasses.fields(part)
+    }
+    near = nearest(name, [*options, *fields])
+    return f"did you mean {fields.get(near, near)}? " if near else ""

@@ -2,16 +2,22 @@
 
 import csv
 import io
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
 from hcdyna import presets, registry
-from hcdyna.cli import main
+from hcdyna.cli import COMMANDS, main
+from hcdyna.cli.commands.list import GROUPS
 from hcdyna.dyna import build
+from hcdyna.training.train import memory_needed
 
+ROOT = Path(__file__).parents[2]
 TINY = [
     *("--env", "GridWorld", "--search-control", "hill_climbing", "--planning-steps", "1"),
     *("--steps", "120", "--warmup", "40", "--replay-size", "60", "--evaluation.every", "40"),
@@ -42,16 +48,85 @@ def test_help_comes_at_once_and_without_jax():
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    for command in ("train", "resume", "eval", "list", "plot", "report", "export"):
-        assert command in answer.stdout
+    assert len(COMMANDS) >= 11
+    for command, about in COMMANDS.items():
+        assert re.search(rf"^  {command} +{re.escape(about)}$", answer.stdout, re.M)
 
 
-@pytest.mark.parametrize("command", ["train", "resume", "eval", "list", "plot", "report", "export"])
-def test_every_command_explains_itself(command, capsys):
+def help_of(capsys, *words):
     with pytest.raises(SystemExit) as stop:
-        main([command, "--help"])
+        main([*words, "--help"])
     assert stop.value.code == 0
-    assert f"usage: hcdyna {command}" in capsys.readouterr().out
+    return capsys.readouterr().out
+
+
+def explanations(text):
+    """Option or argument → its help, without the default; {} where nothing was understood."""
+    found, name = {}, None
+    for line in re.findall(r"^(?:│ |  )(.*?) *│?$", text, re.M):
+        if re.match(r"--?[a-z]|[A-Z]{2}", line):
+            name, _, line = line.partition("  ")
+            found[name] = ""
+        elif not line.startswith("  "):
+            name = None  # the words above a group of options
+        if name is not None:
+            found[name] += f"{line.strip()} "
+    return {
+        name: re.sub(r"\((default|required|optional|repeatable).*\)", "", words).strip()
+        for name, words in found.items()
+    }
+
+
+def without_help(text):
+    """Options with less than two words of help: a bare name is what tyro says on its own."""
+    found = explanations(text)
+    assert found
+    return [name for name, words in found.items() if len(words.split()) < 2]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_and_its_options(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    text = help_of(capsys, command)
+    assert f"usage: hcdyna {command}" in text
+    assert without_help(text) == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "part"),
+    [
+        (flag, part)
+        for flag, group in (
+            ("--env", "environments"),
+            ("--agent", "agents"),
+            ("--model", "models"),
+            ("--search-control", "search_control"),
+        )
+        for part in registry.available(group)
+    ],
+)
+def test_every_option_of_every_part_has_a_help_text(flag, part, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert without_help(help_of(capsys, "train", flag, part)) == []
+
+
+def test_options_without_a_help_text_are_noticed():
+    text = "  RUN        run (required)\n  --a INT    How many of\n    them. (default: 3)\n"
+    text += "│ --wall, --no-wall                                      │\n│    (default: True)   │\n"
+    assert explanations(text) == {
+        "RUN": "run",
+        "--a INT": "How many of them.",
+        "--wall, --no-wall": "",
+    }
+    assert without_help(text) == ["RUN", "--wall, --no-wall"]
+
+
+def test_the_help_of_env_mentions_gymnasium(capsys):
+    text = " ".join(
+        explanations(help_of(capsys, "train", "--env", "CartPole-v1"))["--env NAME"].split()
+    )
+    assert "or any Gymnasium id" in text
+    assert "hosted" not in text
 
 
 def test_train_prints_its_folder_first_then_memory_progress_and_a_table(
@@ -61,13 +136,19 @@ def test_train_prints_its_folder_first_then_memory_progress_and_a_table(
     assert main(["train", *TINY]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Run: runs/GridWorld-dqn-hill_climbing-")
-    assert "Memory: about" in lines[1]
+    assert re.match(r"Memory: about .* for 2 agents \(", lines[1])
     assert "120 of 120 steps" in "\n".join(lines)
     assert "steps/s" in lines[2]
     assert "95% interval" in "\n".join(lines)
     assert max(map(len, lines)) <= 100
     assert main(["list", "runs"]) == 0
     assert "120 of 120" in capsys.readouterr().out
+
+
+def test_one_agent_is_not_several():
+    settings = presets.settings("paper", "GridWorld", search_control="replay")
+    assert " for 1 agent (" in memory_needed(settings, [0])
+    assert " for 2 agents (" in memory_needed(settings, [0, 1])
 
 
 def test_quiet_says_nothing(run, capsys):
@@ -89,6 +170,7 @@ def test_export_to_standard_output_and_to_a_file(run, tmp_path, capsys):
     assert {"setting", "seed", "step", "return", "length", "diverged"} <= rows[0].keys()
     file = tmp_path / "curves.csv"
     assert main(["export", str(run), "--csv", "--out", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}: 6 rows\n"
     assert file.read_text() == text
     assert main(["export", str(run), "--csv", "--what", "diagnostics"]) == 0
     assert "epsilon_a" in capsys.readouterr().out
@@ -101,13 +183,66 @@ def test_export_as_parquet(run, tmp_path, capsys):
     assert pyarrow.read_table(file).num_rows == 6
 
 
-@pytest.mark.parametrize("kind", ["environments", "strategies", "agents", "models", "presets"])
-def test_list(kind, capsys):
+@pytest.mark.parametrize("kind", [*GROUPS, "presets"])
+def test_list_has_every_name_with_a_word_about_it(kind, capsys):
     assert main(["list", kind]) == 0
-    out = capsys.readouterr().out
-    assert {"environments": "Acrobot", "strategies": "on_policy", "presets": "authors"}.get(
-        kind, ""
-    ) in out
+    rows = re.findall(r"^│ (\S.*?) +│ (\S.*?) +│$", capsys.readouterr().out, re.M)
+    known = list(registry.available(GROUPS[kind])) if kind in GROUPS else presets.names()
+    if kind == "environments":
+        known[known.index("hosted")] = "any Gymnasium id"
+    assert sorted(name for name, _ in rows) == sorted(known)
+
+
+def test_list_shows_brackets_as_they_are(capsys):
+    assert main(["list", "agents"]) == 0
+    assert "Q-learning on a table Q [states, actions]" in capsys.readouterr().out
+
+
+def test_a_run_folder_with_brackets_in_its_name_is_listed(run, tmp_path, capsys):
+    shutil.copytree(run, tmp_path / "a[/b]")
+    assert main(["list", "runs", "--folder", str(tmp_path)]) == 0
+    assert "│ a[/b] " in capsys.readouterr().out
+
+
+def test_the_report_of_several_runs_is_not_written_over_that_of_one(
+    run, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(run, "a")
+    shutil.copytree(run, "b")
+    assert main(["report", "a"]) == 0
+    before = Path("a/report.html").read_bytes()
+    assert main(["report", "a", "b"]) == 0
+    assert capsys.readouterr().out == "a/report.html\nreport.html\n"
+    assert Path("a/report.html").read_bytes() == before
+    assert Path("report.html").read_bytes() != before
+
+
+@pytest.mark.parametrize("only", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_reproduce_says_what_it_wrote(only, tmp_path, capsys):
+    folder = tmp_path / "paper"
+    shutil.copytree(ROOT / "results/paper", folder)
+    options = ["lr", "--scale", "full", "--out", str(folder), *(["--runs-only"] if only else [])]
+    (folder / "index.html").unlink()
+    assert main(["reproduce", *options]) == 0
+    said = [line.partition(": ")[0] for line in capsys.readouterr().out.splitlines()]
+    expected = ["cells"] if only else ["index.html", "figures"]
+    assert said[-len(expected) :] == [str(folder / name) for name in expected]
+    assert (folder / "index.html").is_file() is not only
+
+
+@pytest.mark.slow
+def test_a_gymnasium_environment_goes_by_its_id(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = TINY[TINY.index("--search-control") :]
+    assert main(["train", "--env", "CartPole-v1", *small, "--model.hidden", "8", "--quiet"]) == 0
+    [folder] = Path("runs").iterdir()
+    assert folder.name.startswith("CartPole-v1-dqn-hill_climbing-")
+    capsys.readouterr()
+    assert main(["list", "runs"]) == 0
+    assert re.search(r"│ CartPole-v1 +│ +hill_climbing │", capsys.readouterr().out)
+    assert main(["report", str(folder)]) == 0
+    assert "<title>CartPole-v1: HC-Dyna</title>" in (folder / "report.html").read_text()
 
 
 def test_printed_settings_are_a_preset(tmp_path, capsys):
@@ -171,6 +306,8 @@ def test_the_authors_preset_differs_where_their_code_does():
         (("train", "--env", "GridWrld"), "did you mean GridWorld?"),
         (("train", "--serach-control", "replay"), "did you mean --search-control?"),
         (("train", "--search.etta", "1"), "did you mean --search.eta?"),
+        (("train", "--lr", "1e-3"), "did you mean --agent.learning-rate?"),
+        (("train", "--qqq", "1e-3"), "unknown option --qqq: --help lists those there are"),
         (("train", "--search-control", "uniform", "--search.eta", "1"), "unknown option"),
         (("train", "--preset", "papre"), "did you mean paper?"),
         (("train", "--mixing-rate", "1.5"), "Training.mixing_rate = 1.5: must be at least 0"),

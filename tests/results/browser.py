@@ -69,6 +69,12 @@ class Browser:
     def size(self, width: int, height: int) -> None:
         self.post("window/rect", width=width, height=height)
 
+    def viewport(self, width: int, height: int) -> None:
+        """As if the page were shown on a screen of this size; a window can't be as narrow."""
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        command = "Emulation.setDeviceMetricsOverride"
+        self.post("goog/cdp/execute", cmd=command, params=screen)
+
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(call(f"{self.session}/screenshot")))
 

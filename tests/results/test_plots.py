@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from hcdyna import CartPole, HillClimbing, RunError, SettingsError, TabularGridWorld, ring
+from hcdyna import CartPole, HillClimbing, Hosted, RunError, SettingsError, TabularGridWorld, ring
 from hcdyna.results import plots
 from hcdyna.results.curves import curves_of
 from hcdyna.results.pictures import replay_and_queue
@@ -78,6 +78,25 @@ def test_curves_with_mean_band_and_single_seeds(run, made_up):
     np.testing.assert_allclose(iqm.lines[-1].get_ydata(), middle)
     with pytest.raises(SettingsError, match="must be one of mean, iqm"):
         plots.plot_curves(run, statistic="median")  # type: ignore[arg-type]
+
+
+def test_every_environment_has_axes_of_its_own(run, made_up):
+    pole = with_settings(made_up, {"environment": Hosted("CartPole-v1"), "model": "learned"})
+    figure = plots.plot_curves([run, made_up, pole])
+    assert [axes.get_title().partition(":")[0] for axes in figure.axes] == [
+        "GridWorld",
+        "CartPole-v1",
+    ]
+    assert [len(axes.collections) for axes in figure.axes] == [2, 1]
+    assert all(axes.get_ylabel() for axes in figure.axes)
+    assert labels_of(made_up, pole) == [
+        "DQN, GridWorld, true model",
+        "DQN, CartPole-v1, learned model",
+    ]
+    worlds = ("GridWorld", "MountainCar", "CartPole", "Acrobot")
+    many = with_settings(made_up, *({"environment": world} for world in worlds))
+    places = [axes.get_position().bounds for axes in plots.plot_curves(many).axes]
+    assert len(set(places)) == 4
 
 
 def test_agents_are_marked_from_where_they_diverged(broken):

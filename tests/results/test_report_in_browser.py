@@ -66,7 +66,7 @@ def test_the_slider_moves_the_surface_and_what_lies_on_it(window, run, broken, t
     names = window.run(f"return {traces}.map((trace) => trace.name)")
     assert names[:4] == ["V̂(s)", "replay states", "search-control queue", "climbs on V̂"]
     assert len(window.run(f"return {traces}[0].z")) == 41
-    curves = window.run("return document.getElementById('curves').data.map((t) => t.meta)")
+    curves = window.run("return document.getElementById('curves-0').data.map((t) => t.meta)")
     assert curves == ["band", "mean", "seeds", "band", "mean", "seeds", "diverged"]
 
     seen = set()
@@ -84,7 +84,7 @@ def test_the_slider_moves_the_surface_and_what_lies_on_it(window, run, broken, t
     assert np.max(dots) <= np.max(z) + 0.05 * max(span, 1)
 
     window.click("#seeds")
-    shown = "document.getElementById('curves').data[2].visible"
+    shown = "document.getElementById('curves-0').data[2].visible"
     assert window.run(f"return {shown}") is True
     titles = "[...document.querySelectorAll('h3')].map((heading) => heading.textContent)"
     assert "<b>ours</b>, seed 3" in window.run(f"return {titles}")
@@ -136,3 +136,66 @@ def test_a_page_of_a_run_that_has_only_begun(window, empty, tmp_path):
     window.open(write_report(empty, tmp_path / "page.html"))
     assert "No evaluations yet." in window.run("return document.body.innerText")
     assert complaints(window) == []
+
+
+BESIDE_THE_PAGE = """
+const inside = (box) => box.left >= -1 && box.right <= innerWidth + 1;
+return [...document.querySelectorAll("main *")].filter((element) => {
+  const box = element.getBoundingClientRect();
+  return element.checkVisibility() && box.width > 0 && !inside(box);
+}).map((element) => `${element.tagName} ${element.id} ${element.getAttribute("class")}`);
+"""
+SIDEWAYS = """
+return [...document.querySelectorAll(".scroll, section")]
+  .filter((element) => element.scrollWidth > element.clientWidth)
+  .map((element) => element.innerText);
+"""
+COVERED = """
+const boxes = (chart, kind) => [...chart.querySelectorAll(kind)].map((e) => e.getBoundingClientRect());
+return [...document.querySelectorAll(".chart")].filter((chart) => {
+  const bars = boxes(chart, ".modebar-group");
+  const others = boxes(chart, ".legend, .xtitle, .ytitle, .nsewdrag");
+  return bars.some((a) => others.some((b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1));
+}).map((chart) => chart.id);
+"""
+CORNERS = """
+const plot = document.getElementById("panel-0")._fullLayout.scene._scene.glplot;
+const { model, view, projection } = plot.cameraParams;
+const times = (m, p) => [0, 1, 2, 3].map((i) => [0, 1, 2, 3].reduce((s, j) => s + m[4 * j + i] * p[j], 0));
+const [low, high] = plot.bounds;
+const seen = [];
+for (let k = 0; k < 8; k++) {
+  const corner = [0, 1, 2].map((i) => ((k >> i) & 1 ? high : low)[i]);
+  const [x, y, , w] = times(projection, times(view, times(model, [...corner, 1])));
+  seen.push([x / w, y / w]);
+}
+return seen;
+"""
+"""Where the corners of the box around a surface are on its canvas, which goes from −1 to 1."""
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_nothing_is_cut_or_covered(window, run, broken, balancing, tmp_path, width):
+    window.viewport(width, 900)
+    label = "with eta 0.05 and a name that is long"
+    page = write_report(
+        [run, broken, balancing],
+        tmp_path / "page.html",
+        labels=[f"HC-Dyna {label}", f"DQN {label}", "CartPole"],
+    )
+    window.open(page)
+    window.wait("document.querySelector('#panel-0 canvas')")
+    window.wait("document.querySelector('#panel-1 .scatterlayer .point')")
+    assert window.run("return innerWidth") == width
+    assert window.run("return document.documentElement.scrollWidth") <= width
+    assert window.run("return document.querySelectorAll('.modebar-group').length") > 4
+    assert window.run(BESIDE_THE_PAGE) == []
+    assert window.run(SIDEWAYS) == []
+    assert window.run(COVERED) == []
+    corners = np.array(window.run(CORNERS))
+    assert corners.shape == (8, 2)
+    assert np.abs(corners).max() < 1, "the surface is cut"
+    assert np.ptp(corners[:, 0]) > 0.8, "the surface is tiny"
+    assert complaints(window) == []
+    window.viewport(1200, 1600)

@@ -52,6 +52,7 @@ class DDPG:
     hidden: tuple[int, ...] = (32, 32)
     """Units of each hidden layer of either network."""
     activation: Activation = "relu"
+    """Nonlinearity of the hidden layers."""
     target_rate: float = number(0.001, above=0, at_most=1)
     """τ: the targets follow by θ′ ← θ′ + τ(θ − θ′) on every update."""
     noise_memory: float = number(0.85, at_least=0, at_most=0.999)

@@ -37,6 +37,7 @@ class DQN:
     hidden: tuple[int, ...] = (32, 32)
     """Units of each hidden layer."""
     activation: Activation = "relu"
+    """Nonlinearity of the hidden layers."""
     target_period: int = number(1_000, at_least=1)
     """τ: Q′ ← Q every this many updates."""
     network: PythonOnly[Network | None] = None

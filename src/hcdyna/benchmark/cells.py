@@ -17,6 +17,7 @@ from hcdyna.settings import Settings, Training
 from hcdyna.training import compiled, memory
 from hcdyna.training.devices import mesh_for
 from hcdyna.training.train import kernels_used
+from hcdyna.words import count
 
 REPLAY_SIZE, QUEUE_SIZE = 20_000, 100_000
 """Smaller than the paper's, so that 1,920 agents fit into the memory of most machines."""
@@ -50,7 +51,7 @@ class Cell:
         )
 
     def __str__(self) -> str:
-        agents = "1 agent" if self.agents == 1 else f"{self.agents:,} agents"
+        agents = count(self.agents, "agent")
         climb = f"k = {self.k}, " if self.strategy == "hill_climbing" else ""
         return (
             f"{self.strategy}, {self.environment}, {climb}n = {self.n}, "

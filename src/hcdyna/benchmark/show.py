@@ -12,6 +12,7 @@ from rich.table import Table
 
 from hcdyna.results.curves import COLOURS, PAPER_NAMES
 from hcdyna.training.memory import amount
+from hcdyna.words import count
 
 PANELS = {
     "k": "climb steps k",
@@ -90,7 +91,7 @@ def peers_table(record: dict[str, Any]) -> Table:
             table.add_row("", row["peer"], "not installed", "", row["missing"])
             continue
         ours = row["ours"]
-        agents = "1 agent" if ours["agents"] == 1 else f"{ours['agents']} agents"
+        agents = count(ours["agents"], "agent")
         table.add_row(
             f"{PAPER_NAMES[ours['strategy']]}, n = {ours['n']}, {agents}",
             row["peer"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import inspect
 import io
 import re
@@ -14,10 +13,15 @@ from typing import Annotated, Any
 import tyro
 
 from hcdyna.errors import SettingsError
+from hcdyna.hints import nearest
 
-RunFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+RunFolder = Annotated[
+    Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help="The folder of a run.")
+]
 """A run folder, as the first word behind the command."""
-RunFolders = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …")]
+RunFolders = Annotated[
+    tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …", help="Folders of runs.")
+]
 """Some run folders."""
 
 
@@ -48,8 +52,8 @@ def unknown_option(arguments: Sequence[str], known: list[str]) -> str | None:
     for word in arguments:
         name = word.partition("=")[0].replace("_", "-")
         if name.startswith("--") and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "--help lists those there are"
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else "--help lists those there are"
             return f"unknown option {name}: {hint}"
     return None
 

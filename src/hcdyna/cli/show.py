@@ -36,7 +36,7 @@ def follow(
         last: list[Progress] = []
         if not quiet:
             if sys.stdout.isatty():
-                calls.append(stack.enter_context(bar(settings.training.steps, agents)))
+                calls.append(stack.enter_context(bar(settings, agents)))
             else:
                 calls.append(print_progress())
             calls.append(lambda progress: last.append(progress))
@@ -75,7 +75,7 @@ def unless_unheard(calls: list[OnChunk]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def bar(total: int, agents: int) -> Iterator[OnChunk]:
+def bar(settings: Settings, agents: int, console: Console | None = None) -> Iterator[OnChunk]:
     """A bar with steps, steps/s of all agents together, the return, and the time left."""
     columns = (
         TextColumn("{task.completed:>7,.0f} of {task.total:,.0f} steps"),
@@ -85,15 +85,24 @@ def bar(total: int, agents: int) -> Iterator[OnChunk]:
         TimeRemainingColumn(),
     )
     pace = Pace()
-    with Bar(*columns) as shown:
-        task = shown.add_task("", total=total, speed="compiling", outcome="")
+    with Bar(*columns, console=console) as shown:
+        task = shown.add_task("", total=settings.training.steps, speed="compiling", outcome="")
 
         def on_chunk(progress: Progress) -> None:
-            speed = f"{pace.at(progress.steps[-1]) * agents:,.0f} steps/s"
             now = progress.steps[-1]
-            shown.update(task, completed=now, speed=speed, outcome=brief(progress))
+            speed = f"{pace.at(now) * agents:,.0f} steps/s"
+            if learning_begins(settings, now):
+                speed = "compiling"
+            shown.update(task, completed=now, speed=speed, outcome=brief(progress), refresh=True)
 
         yield on_chunk
+
+
+def learning_begins(settings: Settings, now: int) -> bool:
+    """Whether the first learning step, and so the compilation of its program, comes between the
+    evaluation after `now` steps and the next one."""
+    training = settings.training
+    return now <= training.warmup < min(now + settings.evaluation.every, training.steps)
 
 
 def outcome(run: Progress | Run) -> Table:

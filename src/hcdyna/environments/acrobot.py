@@ -36,8 +36,11 @@ class Acrobot:
     """Two angles (as cos, sin) and two speeds; torque −1, 0 or 1; −1 a step until the tip is up."""
 
     reward_noise: float = number(0.0, at_least=0)
+    """Standard deviation of the noise on every reward."""
     time_limit: int = number(500, at_least=1)
+    """Steps after which an episode is cut off."""
     discount: float = number(0.99, at_least=0, at_most=1)
+    """γ, the discount factor."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -32,8 +32,11 @@ class CartPole:
     """Position, velocity, angle, angular velocity; push left or right; +1 a step."""
 
     reward_noise: float = number(0.0, at_least=0)
+    """Standard deviation of the noise on every reward."""
     time_limit: int = number(500, at_least=1)
+    """Steps after which an episode is cut off."""
     discount: float = number(0.99, at_least=0, at_most=1)
+    """γ, the discount factor."""
 
     def __post_init__(self) -> None:
         check(self)

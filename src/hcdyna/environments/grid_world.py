@@ -30,13 +30,17 @@ class GridWorld:
     """The unit square with a wall and four moves of 0.05; −1 a step until the far corner."""
 
     wall: bool = True
+    """A wall in the middle with a hole in it; off: an empty square."""
     move_noise: float = number(0.0, at_least=0)
     """Standard deviation of the length of a move."""
     goal_reward: float = -1.0
     """Reward of the step that reaches the goal."""
     reward_noise: float = number(0.0, at_least=0)
+    """Standard deviation of the noise on every reward."""
     time_limit: int = number(2_000, at_least=1)
+    """Steps after which an episode is cut off."""
     discount: float = number(0.99, at_least=0, at_most=1)
+    """γ, the discount factor."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -56,10 +60,15 @@ class GridWorldContinuous:
     """The same square with actions in [−1, 1]², each a move of 0.05·action."""
 
     wall: bool = True
+    """A wall in the middle with a hole in it; off: an empty square."""
     goal_reward: float = -1.0
+    """Reward of the step that reaches the goal."""
     reward_noise: float = number(0.0, at_least=0)
+    """Standard deviation of the noise on every reward."""
     time_limit: int = number(2_000, at_least=1)
+    """Steps after which an episode is cut off."""
     discount: float = number(0.99, at_least=0, at_most=1)
+    """γ, the discount factor."""
 
     def __post_init__(self) -> None:
         check(self)

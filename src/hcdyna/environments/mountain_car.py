@@ -26,8 +26,11 @@ class MountainCar:
     goal_reward: float = -1.0
     """Reward of the step that reaches the goal."""
     reward_noise: float = number(0.0, at_least=0)
+    """Standard deviation of the noise on every reward."""
     time_limit: int = number(2_000, at_least=1)
+    """Steps after which an episode is cut off."""
     discount: float = number(0.99, at_least=0, at_most=1)
+    """γ, the discount factor."""
 
     def __post_init__(self) -> None:
         check(self)

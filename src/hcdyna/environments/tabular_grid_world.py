@@ -25,11 +25,15 @@ class TabularGridWorld:
     """
 
     size: int = number(20, at_least=2)
+    """Cells along each side."""
     success: float = number(0.8, at_least=0, at_most=1)
     """Probability that the intended move is made; else a uniformly random one is."""
     reward_noise: float = number(0.0, at_least=0)
+    """Standard deviation of the noise on every reward."""
     time_limit: int = number(1_000, at_least=1)
+    """Steps after which an episode is cut off."""
     discount: float = number(1.0, at_least=0, at_most=1)
+    """γ, the discount factor."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -29,7 +29,9 @@ class Hosted:
     """
 
     id: str = "CartPole-v1"
+    """The id of a Gymnasium environment; `my_package:MyEnv-v0` imports my_package first."""
     discount: float = number(0.99, at_least=0, at_most=1)
+    """γ, the discount factor."""
     scaling: bool = False
     """Map each variable to about −1 … 1, by its bounds, or by what was seen in a first thousand
     random steps where there are none. Agent, model and climb all see the scaled observation."""

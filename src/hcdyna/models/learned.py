@@ -36,6 +36,7 @@ class LearnedModel:
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer."""
     activation: Activation = "relu"
+    """Nonlinearity of the hidden layers."""
     batch_size: int = number(128, at_least=1)
     """Transitions per update; there is one update per environment step."""
 

@@ -7,7 +7,6 @@ others, `based_on` a preset to start from, and `where` adds to all that for some
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import yaml
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
+from hcdyna.hints import did_you_mean
 from hcdyna.plain import settings_from_plain, settings_to_plain
 from hcdyna.settings import CHOICES, Settings
 
@@ -33,10 +33,9 @@ def read(name: str) -> dict[str, Any]:
     """The content of a preset, by name or as the path of a YAML file, with what it is based on."""
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if path.parent == FOLDER and name not in names():
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
         raise SettingsError(
-            f"preset = {name!r}: {hint}known: {', '.join(names())}, or the path of a .yaml file"
+            f"preset = {name!r}: {did_you_mean(name, names())}known: {', '.join(names())}, "
+            "or the path of a .yaml file"
         )
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -142,8 +141,7 @@ def _check(name: str, content: Any) -> None:
             f"choices must map some of {', '.join(CHOICES)} to names",
         )
         for key in section:
-            near = difflib.get_close_matches(str(key), KEYS, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(str(key), KEYS)
             demand(key in KEYS, f"unknown key {key!r}: {hint}known: {', '.join(KEYS)}")
         for part in PARTS:
             if part == "environment" and section is not content:

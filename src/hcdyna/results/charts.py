@@ -12,13 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from hcdyna.results.curves import Curve
+from hcdyna.results.curves import Curve, by_world
 from hcdyna.statistics.summaries import Statistic, interval
 
 # Points in a page, of all curves together; beyond, evaluations are left out evenly.
 MOST_OF_SEEDS = 40_000
 MOST_OF_MEANS = 12_000
 MOST_OF_A_DIAGNOSTIC = 1_500
+
+
+def _title(text: str) -> dict[str, Any]:
+    return {"title": {"text": text, "font": {"size": 13}, "standoff": 12}}
+
 
 AXIS = {"gridcolor": "#e8eaed", "linecolor": "#9aa0a6", "zeroline": False, "automargin": True}
 STEPS = AXIS | {"tickformat": ",d", "rangemode": "tozero"}
@@ -28,6 +33,13 @@ LAYOUT: dict[str, Any] = {
     "plot_bgcolor": "#ffffff",
     "hoverlabel": {"namelength": -1, "bgcolor": "#ffffff"},
     "hovermode": "x unified",
+}
+CURVES: dict[str, Any] = LAYOUT | {
+    "xaxis": STEPS | _title("environment steps"),
+    "yaxis": AXIS | _title("return of an evaluation episode"),
+    # The toolbar is above the curves, so the legend is below them.
+    "margin": {"l": 70, "r": 16, "t": 34, "b": 50},
+    "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
 }
 DIAGNOSTICS = {
     "loss": "Loss",
@@ -43,10 +55,22 @@ DIAGNOSTICS = {
 ON_LOG_SCALE = ("loss", "model_loss", "model_error")
 
 
-def learning_curves(curves: Sequence[Curve], statistic: Statistic) -> dict[str, Any]:
-    """Mean and band of each curve, its single seeds (hidden at first) and where agents diverged."""
+def learning_curves(curves: Sequence[Curve], statistic: Statistic) -> list[dict[str, Any]]:
+    """A chart for each environment that has evaluations."""
     total = sum(len(curve.run.steps) for curve in curves)
     lines = sum(curve.returns.size for curve in curves)
+    charts = []
+    for world, group in by_world(curves).items():
+        traces = _curves_of_a_world(group, statistic, total, lines)
+        if traces:
+            charts.append({"title": escape(world), "traces": traces, "layout": CURVES})
+    return charts
+
+
+def _curves_of_a_world(
+    curves: Sequence[Curve], statistic: Statistic, total: int, lines: int
+) -> list[dict[str, Any]]:
+    """Mean and band of each curve, its single seeds (hidden at first) and where agents diverged."""
     traces: list[dict[str, Any]] = []
     for number, curve in enumerate(curves):
         if len(curve.run.steps) == 0:
@@ -58,17 +82,23 @@ def learning_curves(curves: Sequence[Curve], statistic: Statistic) -> dict[str, 
         ]
         name = {"legendgroup": str(number), "name": escape(curve.label, quote=False)}
         traces += [name | part for part in parts]
-    layout = LAYOUT | {
-        "xaxis": STEPS | _title("environment steps"),
-        "yaxis": AXIS | _title("return of an evaluation episode"),
-        "margin": {"l": 70, "r": 16, "t": 12, "b": 50},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-    }
-    return {"traces": traces, "layout": layout}
+    return traces
 
 
 def diagnostics(curves: Sequence[Curve]) -> list[dict[str, Any]]:
-    """A small chart for each number that training reports: median and quartiles over agents."""
+    """Small charts of what training reports: one for each number and environment."""
+    worlds = by_world(curves)
+    charts = []
+    for world, group in worlds.items():
+        for chart in _diagnostics_of_a_world(group):
+            if len(worlds) > 1:
+                chart["title"] = f"{escape(world)}: {chart['title']}"
+            charts.append(chart)
+    return charts
+
+
+def _diagnostics_of_a_world(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+    """Median and quartiles over agents."""
     tables = [curve.run.diagnostics() for curve in curves]
     total = sum(len(curve.run.steps) for curve in curves)
     names = {name for table in tables for name in list(table)[3:]}
@@ -196,10 +226,6 @@ def _scale(name: str, traces: list[dict[str, Any]]) -> dict[str, Any]:
         return {}
     few = max(heights) / min(heights) < 300
     return {"type": "log", "dtick": "D2" if few else 1, "minorloglabels": "complete"}
-
-
-def _title(text: str) -> dict[str, Any]:
-    return {"title": {"text": text, "font": {"size": 13}, "standoff": 12}}
 
 
 def _thinned(curve: Curve, total: int, most: int) -> slice:

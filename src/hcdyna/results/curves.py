@@ -52,6 +52,11 @@ class Curve(NamedTuple):
         return self.run.settings[self.setting]
 
     @property
+    def world(self) -> str:
+        """The environment, by the name that people know."""
+        return registry.title_of(self.settings.environment)
+
+    @property
     def returns(self) -> np.ndarray:
         """[seeds, evaluations]"""
         return self.run.mean_returns(self.setting)
@@ -78,12 +83,22 @@ def curves_of(runs: Sequence[Run], labels: Sequence[str] | None = None) -> list[
     ]
 
 
+def by_world(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
+    """The curves of each environment: their returns are on different scales."""
+    worlds: dict[str, list[Curve]] = {}
+    for curve in curves:
+        worlds.setdefault(curve.world, []).append(curve)
+    return worlds
+
+
 def flat(settings: Settings) -> dict[str, Any]:
     """`part.field` → value, with a `part.name` for the four choices; functions by their name."""
     found: dict[str, Any] = {}
     for name in (*CHOICES, "training", "evaluation"):
         part = getattr(settings, name)
-        if name in CHOICES:
+        if name == "environment":
+            found["environment.name"] = registry.title_of(part)
+        elif name in CHOICES:
             found[f"{name}.name"] = registry.name_of(CHOICES[name], part)
         for field, value in options_of(part).items():
             if not isinstance(value, (*PLAIN, tuple)):

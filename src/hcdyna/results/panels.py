@@ -14,7 +14,7 @@ import numpy as np
 from hcdyna import registry
 from hcdyna.environments import grid_world
 from hcdyna.results.curves import Curve
-from hcdyna.results.pictures import names_of_variables
+from hcdyna.results.pictures import named_variables
 from hcdyna.results.store import Store
 from hcdyna.settings import Settings
 
@@ -64,7 +64,7 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
     return {
         "label": curve.label,
         "seed": curve.run.seeds[0],
-        "variables": names_of_variables(curve.settings, size)[:MOST_VARIABLES],
+        "variables": named_variables(curve.world, size)[:MOST_VARIABLES],
         "low": low.tolist(),
         "high": high.tolist(),
         "surface": surface,

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hcdyna import registry, ring
+from hcdyna import ring
 from hcdyna.environments import grid_world
 from hcdyna.errors import SettingsError
 from hcdyna.results.curves import curves_of
@@ -91,15 +91,16 @@ def pairs_of(variables: Any, dimensions: int) -> list[tuple[int, int]]:
 
 def variable_names(settings: Settings) -> tuple[str, ...]:
     """What the variables of a state are called."""
-    return names_of_variables(settings, settings.environment.build().spec.low.size)
+    spec = settings.environment.build().spec
+    return named_variables(spec.name, spec.low.size)
 
 
-def names_of_variables(settings: Settings, size: int) -> tuple[str, ...]:
-    """The same, where it is known how many there are."""
-    names = VARIABLES.get(registry.name_of("environments", settings.environment), ())
-    if len(names) == size:
+def named_variables(world: str, count: int) -> tuple[str, ...]:
+    """The names of the variables of a world where they are known, or else numbers."""
+    names = VARIABLES.get(world, ())
+    if len(names) == count:
         return names
-    return tuple(f"variable {number}" for number in range(size))
+    return tuple(f"variable {number}" for number in range(count))
 
 
 def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int, int]) -> None:

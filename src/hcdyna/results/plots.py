@@ -14,7 +14,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from hcdyna.errors import SettingsError
 from hcdyna.files import explained, write
-from hcdyna.results.curves import COLOURS, curves_of
+from hcdyna.results.curves import COLOURS, Curve, by_world, curves_of
 from hcdyna.results.pictures import plot_agent, value_surface
 from hcdyna.statistics.summaries import Statistic, interval
 from hcdyna.training.run import Run
@@ -22,6 +22,8 @@ from hcdyna.training.run import Run
 __all__ = ["learning_curves", "plot_agent", "plot_curves", "save_figure", "value_surface"]
 
 FORMATS = ("png", "svg", "pdf")
+MOST_COLUMNS = 3
+"""Environments side by side."""
 NAMES: dict[Statistic, str] = {"mean": "mean", "iqm": "interquartile mean"}
 
 
@@ -30,7 +32,7 @@ def plot_curves(
     labels: Sequence[str] | None = None,
     statistic: Statistic = "mean",
 ) -> Figure:
-    """The return over the steps of every setting of some runs, on the same axes.
+    """The return over the steps of every setting of some runs; each environment has its own axes.
 
     A thick line is the mean, or the interquartile mean ("iqm"), over seeds, with its 95% bootstrap
     band; thin lines are single seeds. Where an agent diverged there is a ×, and its line is dotted
@@ -38,9 +40,20 @@ def plot_curves(
     """
     if statistic not in NAMES:
         raise SettingsError(f"statistic = {statistic!r}: must be one of {', '.join(NAMES)}")
-    curves = curves_of([runs] if isinstance(runs, Run) else runs, labels)
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
+    worlds = by_world(curves_of([runs] if isinstance(runs, Run) else runs, labels))
+    columns = min(len(worlds), MOST_COLUMNS)
+    rows = -(-len(worlds) // columns)
+    width, height = (7, 4.2) if len(worlds) == 1 else (5.5, 3.8)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    for number, (world, curves) in enumerate(worlds.items(), 1):
+        axes = figure.add_subplot(rows, columns, number)
+        draw_world(axes, curves, statistic)
+        axes.set_title(f"{world}: {NAMES[statistic]} and 95% interval", size="medium")
+    return figure
+
+
+def draw_world(axes: Axes, curves: Sequence[Curve], statistic: Statistic) -> None:
+    """The curves of one environment."""
     for curve in curves:
         draw_curve(
             axes,
@@ -52,9 +65,6 @@ def plot_curves(
             curve.diverged,
         )
     finish(axes)
-    worlds = dict.fromkeys(type(curve.settings.environment).__name__ for curve in curves)
-    axes.set_title(f"{', '.join(worlds)}: {NAMES[statistic]} and 95% interval", size="medium")
-    return figure
 
 
 def learning_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:

@@ -60,15 +60,16 @@ def write_report(
     path = Path(path)
     curves = curves_of([runs] if isinstance(runs, Run) else runs, labels)
     shown, small = panels(curves), charts.diagnostics(curves)
+    learning = charts.learning_curves(curves, statistic)
     data = {
-        "curves": charts.learning_curves(curves, statistic),
+        "curves": learning,
         "diagnostics": small,
         "panels": shown,
         "steps": sorted({shot["step"] for panel in shown for shot in panel["snapshots"]}),
         "font": charts.LAYOUT["font"],
     }
     sections = [
-        _learning(curves, statistic),
+        _learning(learning, curves, statistic),
         _panels(shown, curves),
         _diagnostics(small),
         tables.settings_section(curves),
@@ -94,15 +95,18 @@ def as_json(data: Any) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _learning(curves: list[Curve], statistic: Statistic) -> str:
-    if all(len(curve.run.steps) == 0 for curve in curves):
-        chart = '<p class="note">No evaluations yet.</p>'
+def _learning(learning: list[dict[str, Any]], curves: list[Curve], statistic: Statistic) -> str:
+    if not learning:
+        shown = '<p class="note">No evaluations yet.</p>'
     else:
-        chart = (
+        shown = (
             '<div class="controls"><label><input type="checkbox" id="seeds"> single seeds</label>'
-            '</div><div id="curves" class="chart"></div>'
+            "</div>"
         )
-    return f"""<section><h2>Learning curves</h2>{chart}
+        for number, chart in enumerate(learning):
+            heading = f"<h3>{chart['title']}</h3>" if len(learning) > 1 else ""
+            shown += f'<div>{heading}<div id="curves-{number}" class="chart"></div></div>'
+    return f"""<section><h2>Learning curves</h2>{shown}
 {tables.results(curves, statistic)}</section>"""
 
 
@@ -152,4 +156,4 @@ def _diagnostics(small: list[dict[str, Any]]) -> str:
     )
     return f"""<section><h2>Diagnostics</h2><div class="grid">{places}</div>
 <p class="note">Median and quartiles over the agents, against environment steps; each point is a
-mean since the evaluation before. An agent counts as long as its number is finite.</p></section>"""
+mean since the evaluation before. Agents whose number is not finite are left out.</p></section>"""

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import yaml
 
-from hcdyna.results.curves import Curve, flat, varying
+from hcdyna.results.curves import Curve, by_world, flat, varying
 from hcdyna.results.store import Store
 from hcdyna.statistics.summaries import Statistic, area_under_curve, interval
 from hcdyna.training.run import Run
+from hcdyna.words import count
 
 NAMES: dict[Statistic, str] = {"mean": "Mean", "iqm": "Interquartile mean"}
 
 
 def title(curves: Sequence[Curve]) -> str:
     """The worlds and, if they are few, the curves."""
-    worlds = dict.fromkeys(type(curve.settings.environment).__name__ for curve in curves)
     labels = dict.fromkeys(curve.label for curve in curves)
     what = " · ".join(labels) if len(labels) <= 4 else f"{len(labels)} settings compared"
-    return f"{', '.join(worlds)}: {what}"
+    return f"{', '.join(by_world(curves))}: {what}"
 
 
 def facts(curves: Sequence[Curve]) -> str:
@@ -32,10 +32,10 @@ def facts(curves: Sequence[Curve]) -> str:
     agents = sum(len(curve.returns) for curve in curves)
     steps = sorted({int(curve.run.steps[-1]) if len(curve.run.steps) else 0 for curve in curves})
     span = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
-    words = [f"{agents} agent{'s' * (agents != 1)}", f"{span} environment steps each"]
+    words = [count(agents, "agent"), f"{span} environment steps each"]
     unfinished = sum(not run.finished for run in _runs(curves))
     if unfinished:
-        words.append(f"{unfinished} unfinished run{'s' * (unfinished != 1)}")
+        words.append(count(unfinished, "unfinished run"))
     failures = sum(curve.num_diverged for curve in curves)
     if failures:
         words.append(f'<span class="bad">{failures} diverged</span>')
@@ -50,16 +50,18 @@ def results(curves: Sequence[Curve], statistic: Statistic) -> str:
         heads = [f"after {steps[i]:,} steps" for i in (_middle(curves[0].run), -1)]
     else:
         heads = ["halfway", "at the end"]
-    heads.append("over the whole run")
+    heads = ["agents", "diverged", *heads, "over the whole run"]
     rows = []
     for curve in curves:
-        cells = [f"<td>{_swatch(curve)}{escape(curve.label)}</td>"]
-        count, failures = len(curve.returns), curve.num_diverged
-        broken = f'<span class="bad">{failures} of {count}</span>' if failures else "none"
-        cells += [f'<td class="number">{count}</td><td class="number">{broken}</td>']
-        cells += [f'<td class="number">{cell}</td>' for cell in _cells(curve, statistic, same)]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    numbers = "".join(f'<th class="number">{head}</th>' for head in ["agents", "diverged", *heads])
+        agents, failures = len(curve.returns), curve.num_diverged
+        broken = f'<span class="bad">{failures} of {agents}</span>' if failures else "none"
+        values = [str(agents), broken, *_cells(curve, statistic, same)]
+        cells = "".join(
+            f'<td class="number" data-head="{head}">{value}</td>'
+            for head, value in zip(heads, values, strict=True)
+        )
+        rows.append(f"<tr><td>{_swatch(curve)}{escape(curve.label)}</td>{cells}</tr>")
+    numbers = "".join(f'<th class="number">{head}</th>' for head in heads)
     note = (
         f"{NAMES[statistic]} return of an evaluation episode over agents, with its 95% bootstrap "
         "interval; over the whole run it is the area under the curve, divided by its length. "
@@ -88,8 +90,11 @@ def _differences(curves: Sequence[Curve]) -> str:
     head = "".join(f"<th>{_swatch(curve)}{escape(curve.label)}</th>" for curve in curves)
     rows = ""
     for path in paths:
-        values = [escape(str(each.get(path, "–"))) for each in everything]
-        rows += f"<tr><td>{escape(path)}</td>{''.join(f'<td>{x}</td>' for x in values)}</tr>"
+        cells = "".join(
+            f'<td data-head="{escape(curve.label)}">{escape(str(each.get(path, "–")))}</td>'
+            for curve, each in zip(curves, everything, strict=True)
+        )
+        rows += f"<tr><td>{escape(path)}</td>{cells}</tr>"
     return f"""<div class="scroll"><table id="differences"><thead><tr><th>what differs</th>{head}
 </tr></thead><tbody>{rows}</tbody></table></div>"""
 
@@ -105,8 +110,8 @@ def _details(run: Run, curves: Sequence[Curve]) -> str:
         record = Store.open(run.folder).record
         folder = shlex.quote(str(run.folder))
         lines = {
-            "Begun by": command(record.get("command")),
-            "Go on": "" if run.finished else f"hcdyna resume {folder}",
+            "Started by": command(record.get("command")),
+            "Resume with": "" if run.finished else f"hcdyna resume {folder}",
             "Look at it in Python": f"hcdyna.load({str(run.folder)!r})",
         }
         commands = "".join(

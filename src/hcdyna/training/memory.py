@@ -10,6 +10,7 @@ import numpy as np
 
 from hcdyna.errors import SettingsError
 from hcdyna.settings import Settings
+from hcdyna.words import count
 
 WORKSPACE = 300e6
 """Bytes that compiled programs take beside the state of the agents, roughly."""
@@ -56,7 +57,7 @@ def summary(shapes: Any, agents: int) -> str:
     """One line for people."""
     parts = needed(shapes)
     listed = ", ".join(f"{name} {amount(number)}" for name, number in parts.items())
-    return f"Memory: about {amount(sum(parts.values()))} for {agents} agents ({listed})"
+    return f"Memory: about {amount(sum(parts.values()))} for {count(agents, 'agent')} ({listed})"
 
 
 def demand_enough(shapes: Any, settings: Settings, agents: int) -> None:
@@ -73,7 +74,8 @@ def demand_enough(shapes: Any, settings: Settings, agents: int) -> None:
         "the rest": f"the number of agents, {agents}",
     }
     raise SettingsError(
-        f"memory: {agents} agents need about {amount(total)}, and {amount(there)} are free; "
+        f"memory: about {amount(total)} for {count(agents, 'agent')}, "
+        f"and {amount(there)} are free; "
         f"{largest} takes {amount(parts[largest])}: lower {advice[largest]}, or train fewer seeds"
     )
 

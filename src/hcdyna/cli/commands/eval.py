@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hcdyna.cli.options import RunFolder, parse
+from hcdyna.words import count
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str]) -> None:
 
     run = load(options.run)
     returns, lengths = run.evaluate(options.episodes, options.epsilon)
-    table = Table(title=f"{options.episodes} episodes of each agent of {options.run}")
+    table = Table(title=f"{count(options.episodes, 'episode')} of each agent of {options.run}")
     for heading in ("setting", "seed", "mean return", "worst", "best", "mean length"):
         table.add_column(heading, justify="right")
     for setting in range(len(run.settings)):

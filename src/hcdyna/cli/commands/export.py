@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from hcdyna.cli.options import RunFolder, parse
 from hcdyna.errors import SettingsError
+from hcdyna.words import count
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str]) -> None:
         else:
             with open(options.out, "w", newline="", encoding="utf-8") as file:
                 write_csv(file, columns)
+    print(f"{options.out}: {count(len(next(iter(columns.values()))), 'row')}")
 
 
 def write_csv(file: Any, columns: dict[str, Any]) -> None:

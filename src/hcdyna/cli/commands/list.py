@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from hcdyna import presets, registry
@@ -46,11 +47,10 @@ def main(arguments: Sequence[str]) -> None:
             console.print(listing("presets", found))
         else:
             group = GROUPS[kind]
-            console.print(listing(kind, {name: about(group, name) for name in names(group)}))
-
-
-def names(group: str) -> list[str]:
-    return list(registry.available(group))
+            rows = {name: about(group, name) for name in registry.available(group)}
+            if kind == "environments":
+                rows["any Gymnasium id"] = rows.pop("hosted")
+            console.print(listing(kind, rows))
 
 
 def about(group: str, name: str) -> str:
@@ -67,7 +67,7 @@ def listing(title: str, rows: dict[str, str]) -> Table:
     table.add_column("name")
     table.add_column("what it is")
     for name, text in rows.items():
-        table.add_row(name, text)
+        table.add_row(escape(name), escape(text))  # [states, actions] is no markup
     return table
 
 
@@ -76,20 +76,21 @@ def runs(folder: Path) -> Table:
     from hcdyna.cli.show import at_step, cell, diverged_at
     from hcdyna.training.train import load
 
-    table = Table(title=f"runs in {folder}", title_justify="left")
+    table = Table(title=escape(f"runs in {folder}"), title_justify="left")
     for heading in ("run", "domain", "strategy", "n", "seeds", "steps", "diverged", "last return"):
         table.add_column(heading, justify="left" if heading in ("run", "domain") else "right")
     for path in sorted(found.parent for found in folder.rglob("run.json")):
+        place = escape(str(path.relative_to(folder)))
         try:
             run = load(path)
         except (RunError, SettingsError) as error:
-            table.add_row(str(path.relative_to(folder)), f"can't be read: {error}")
+            table.add_row(place, escape(f"can't be read: {error}"))
             continue
         settings, done = run.settings[0], len(run.steps)
         table.add_row(
-            str(path.relative_to(folder)),
-            registry.name_of("environments", settings.environment),
-            registry.name_of("search_control", settings.search_control),
+            place,
+            escape(registry.title_of(settings.environment)),
+            escape(registry.name_of("search_control", settings.search_control)),
             str(settings.training.planning_steps),
             str(len(run.seeds)),
             f"{run.steps[-1] if done else 0:,} of {settings.training.steps:,}",

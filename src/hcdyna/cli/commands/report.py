@@ -16,7 +16,7 @@ class Report:
 
     runs: RunFolders
     out: Path | None = None
-    """The page; report.html in the first run folder if not given."""
+    """The page; report.html in the run folder if not given, or here where several are compared."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -27,7 +27,8 @@ def main(arguments: Sequence[str]) -> None:
     from hcdyna.results.report import write_report
     from hcdyna.training.train import load
 
-    out = options.out or options.runs[0] / "report.html"
+    home = options.runs[0] if len(options.runs) == 1 else Path()
+    out = options.out or home / "report.html"
     runs = [load(folder) for folder in options.runs]
     with explained(out):
         write_report(runs, out)

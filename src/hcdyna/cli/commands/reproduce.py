@@ -12,6 +12,7 @@ from rich.console import Console
 
 from hcdyna.cli.options import parse
 from hcdyna.errors import SettingsError
+from hcdyna.words import count
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,19 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError(f"seconds = {options.seconds}: must be at least 0")
     folder = options.out or Path("results") / ("paper" if options.scale == "full" else "quick")
     console = Console(width=100)
-    reproduction = Reproduction(folder, options.scale, lambda line: console.print(line))
+    reproduction = Reproduction(folder, options.scale, lambda line: print(line, flush=True))
     for other in options.merge:
-        console.print(f"{reproduction.store.merge(other)} cells from {other}")
+        print(f"{count(reproduction.store.merge(other), 'cell')} from {other}")
     if not options.figures:
         console.print(reproduction.listing())
         return
     chosen = FIGURES if "all" in options.figures else options.figures
     missing = reproduction.run(chosen, options.seconds)
     if missing:
-        console.print(f"{missing} cells are still missing: the same command goes on with them")
-    if not options.runs_only:
-        console.print(reproduction.write(chosen))
+        print(f"{count(missing, 'cell')} still missing: the same command runs them")
+    if options.runs_only:
+        print(f"{folder / 'cells'}: what was trained")
+        return
+    console.print(reproduction.write(chosen))
+    print(f"{folder / 'index.html'}: all figures and claims")
+    print(f"{folder / 'figures'}: the pictures; claims.json and verdicts.md are beside it")

@@ -78,8 +78,13 @@ def options_for(settings: Settings, preset: str) -> type:
     }
     for choice, group in CHOICES.items():
         help = f"{questions[choice]} One of {names(registry.available(group))}."
+        name = registry.name_of(group, getattr(settings, choice))
+        if choice == "environment":
+            ours = names(name for name in registry.available(group) if name != "hosted")
+            help = f"{questions[choice]} One of {ours}, or any Gymnasium id, such as CartPole-v1."
+            name = registry.title_of(settings.environment)
         kind = Annotated[str, arg(name=flag_of(choice), help=help, metavar="NAME")]
-        fields.append((choice, kind, registry.name_of(group, getattr(settings, choice))))
+        fields.append((choice, kind, name))
     fields += [
         ("training", Annotated[Training, arg(name="")], settings.training),
         ("seeds", Annotated[int, arg(help="Number of agents: seeds 0, 1, 2, …")], 1),
@@ -138,8 +143,7 @@ def seeds(options: Any) -> list[int]:
 def new_folder(settings: Settings) -> Path:
     """A new runs/GridWorld-dqn-hill_climbing-20190810-120000, or with a number behind it."""
     parts = [registry.name_of(CHOICES[c], getattr(settings, c)) for c in CHOICES if c != "model"]
-    if parts[0] == "hosted":
-        parts[0] = settings.environment.id.replace("/", "-").replace(":", "-")
+    parts[0] = registry.title_of(settings.environment).replace("/", "-").replace(":", "-")
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     base = Path("runs") / "-".join([*parts, now])
     for number in itertools.count(1):

@@ -16,6 +16,7 @@ from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import SCALES, Scale
 from hcdyna.experiments.running import Say, run_missing
+from hcdyna.words import count
 
 LONGEST = "fig4"
 NO_METADATA = {"Software": None}
@@ -70,7 +71,7 @@ class Reproduction:
             }
             for name in figures:
                 claims[name] = made[name].result()
-                self.say(f"{name}: {len(claims[name])} claims judged")
+                self.say(f"{name}: {count(len(claims[name]), 'claim')} judged")
         every = [claim for name in FIGURES for claim in claims[name]]
         path.write_text(json.dumps(every, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         (self.folder / "verdicts.md").write_text(markdown(every, self.scale), encoding="utf-8")

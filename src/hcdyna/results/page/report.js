@@ -8,13 +8,13 @@ const CONFIG = { displaylogo: false, responsive: true, showSendToCloud: false, p
   modeBarButtonsToRemove: ["select2d", "lasso2d"] };
 const at = (id) => document.getElementById(id);
 
-if (data.curves.traces.length) {
-  Plotly.newPlot("curves", data.curves.traces, data.curves.layout, CONFIG);
+data.curves.forEach((chart, i) => {
+  Plotly.newPlot(`curves-${i}`, chart.traces, chart.layout, CONFIG);
   at("seeds").addEventListener("change", (event) => {
-    const seeds = data.curves.traces.flatMap((trace, i) => (trace.meta === "seeds" ? [i] : []));
-    Plotly.restyle("curves", { visible: event.target.checked }, seeds);
+    const seeds = chart.traces.flatMap((trace, k) => (trace.meta === "seeds" ? [k] : []));
+    Plotly.restyle(`curves-${i}`, { visible: event.target.checked }, seeds);
   });
-}
+});
 data.diagnostics.forEach((chart, i) => {
   Plotly.newPlot(`diagnostic-${i}`, chart.traces, chart.layout, { ...CONFIG, displayModeBar: false });
 });
@@ -46,7 +46,13 @@ function heightOn(values, panel, x, y) {
   return (corners[0] * (1 - p) + corners[1] * p) * (1 - q) + (corners[2] * (1 - p) + corners[3] * p) * q;
 }
 
-function surfaceOf(panel, shot, fixed) {
+// The camera of a surface; where a chart is narrow, it stands further away, so that nothing is cut.
+function cameraFor(chart) {
+  const far = Math.max(1, (1.05 * chart.clientHeight) / chart.clientWidth);
+  return { eye: { x: -1.3 * far, y: -1.52 * far, z: 1.05 * far }, center: { x: 0, y: 0, z: -0.1 } };
+}
+
+function surfaceOf(panel, shot, fixed, camera) {
   const flat = unpack(shot.values, [shot.bottom], [shot.top])[0];
   const values = Array.from({ length: panel.grid }, (_, j) => flat.slice(j * panel.grid, (j + 1) * panel.grid));
   const shots = fixed ? panel.snapshots : [shot];
@@ -100,7 +106,7 @@ function surfaceOf(panel, shot, fixed) {
     yaxis: { ...axis, title: named(vy), range: [panel.low[1], panel.high[1]] },
     zaxis: { ...axis, title: named("V̂"), range: [bottom - 0.05 * span, bottom + 1.08 * span] },
     aspectmode: "manual", aspectratio: { x: 1.15, y: 1.15, z: 0.7 }, uirevision: "kept",
-    camera: { eye: { x: -1.3, y: -1.52, z: 1.05 }, center: { x: 0, y: 0, z: -0.1 } },
+    camera,
   };
   return { traces, layout: { scene } };
 }
@@ -130,11 +136,13 @@ function drawPanels() {
     // A run without a snapshot at this very step shows the one before.
     const shot = panel.snapshots.filter((s) => s.step <= step).pop() || panel.snapshots[0];
     const pair = panel.surface ? null : [at(`x-${i}`), at(`y-${i}`)].map((choice) => Number(choice.value));
-    const { traces, layout } = panel.surface ? surfaceOf(panel, shot, at("fixed").checked) : scatterOf(panel, shot, pair);
+    const { traces, layout } = panel.surface
+      ? surfaceOf(panel, shot, at("fixed").checked, cameraFor(at(`panel-${i}`)))
+      : scatterOf(panel, shot, pair);
     Plotly.react(`panel-${i}`, traces, {
       font: data.font, paper_bgcolor: "#ffffff", plot_bgcolor: "#ffffff", uirevision: "kept",
-      margin: panel.surface ? { l: 0, r: 0, t: 0, b: 48 } : { l: 60, r: 16, t: 8, b: 50 },
-      legend: { orientation: "h", y: panel.surface ? 0 : 1.02, yanchor: panel.surface ? "top" : "bottom", itemsizing: "constant", font: { size: 11 } }, ...layout,
+      margin: panel.surface ? { l: 0, r: 0, t: 30, b: 0 } : { l: 60, r: 16, t: 34, b: 50 },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", itemsizing: "constant", font: { size: 11 } }, ...layout,
     }, CONFIG);
   });
 }

@@ -1,0 +1,12 @@
+"""Words for people."""
+
+from __future__ import annotations
+
+
+def count(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> count(1, "agent"), count(0, "cell"), count(1200, "step")
+    ('1 agent', '0 cells', '1,200 steps')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
