@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.fields import MOST
 from hcdyna.settings import check, number
 from hcdyna.types import Array, Environment, Key, Outcome, Spec
 
@@ -34,7 +35,7 @@ class Acrobot:
     """Two angles (as cos, sin) and two speeds; torque −1, 0 or 1; −1 a step until the tip is up."""
 
     reward_noise: float = number(0.0, at_least=0)
-    time_limit: int = number(500, at_least=1)
+    time_limit: int = number(500, at_least=1, at_most=MOST)
     discount: float = number(0.99, at_least=0, at_most=1)
 
     def __post_init__(self) -> None:

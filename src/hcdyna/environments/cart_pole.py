@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.fields import MOST
 from hcdyna.settings import check, number
 from hcdyna.types import Array, Environment, Key, Outcome, Spec
 
@@ -33,7 +34,7 @@ class CartPole:
     """Position, velocity, angle, angular velocity; push left or right; +1 a step."""
 
     reward_noise: float = number(0.0, at_least=0)
-    time_limit: int = number(500, at_least=1)
+    time_limit: int = number(500, at_least=1, at_most=MOST)
     discount: float = number(0.99, at_least=0, at_most=1)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import clip_to_box, with_reward_noise
+from hcdyna.fields import MOST
 from hcdyna.settings import check, number
 from hcdyna.types import Array, Environment, Key, Outcome, Spec
 
@@ -36,7 +37,7 @@ class GridWorld:
     goal_reward: float = -1.0
     """Reward of the step that reaches the goal."""
     reward_noise: float = number(0.0, at_least=0)
-    time_limit: int = number(2_000, at_least=1)
+    time_limit: int = number(2_000, at_least=1, at_most=MOST)
     discount: float = number(0.99, at_least=0, at_most=1)
 
     def __post_init__(self) -> None:
@@ -59,7 +60,7 @@ class GridWorldContinuous:
     wall: bool = True
     goal_reward: float = -1.0
     reward_noise: float = number(0.0, at_least=0)
-    time_limit: int = number(2_000, at_least=1)
+    time_limit: int = number(2_000, at_least=1, at_most=MOST)
     discount: float = number(0.99, at_least=0, at_most=1)
 
     def __post_init__(self) -> None:

@@ -36,7 +36,7 @@ class LearnedModel:
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer."""
     activation: Activation = "relu"
-    batch_size: int = number(128, at_least=1)
+    batch_size: int = number(128, at_least=1, at_most=1_000_000)
     """Transitions per update; there is one update per environment step."""
 
     def __post_init__(self) -> None:
