@@ -17,6 +17,8 @@ MOST = 2**31 - 1
 """The largest whole number that compiled programs count with."""
 LARGEST = 3.4028234663852886e38
 """The largest number of single precision."""
+MOST_SEEDS = 100_000
+"""Agents of one setting that are trained at a time."""
 MOST_LAYERS = 16
 MOST_UNITS = 65_536
 
@@ -54,11 +56,11 @@ def check(part: Any) -> None:
 
     A number gets the type of its field: `eta=0` is traced like `eta=0.0`, and `steps=1e5` is whole.
     """
-    for name, value, problem in problems(part):
-        raise SettingsError(f"{type(part).__name__}.{name} = {shown(value)}: {problem}")
+    for field, value, problem in problems(part):
+        raise SettingsError(f"{type(part).__name__}.{field.name} = {shown(value)}: {problem}")
 
 
-def problems(part: Any) -> Iterator[tuple[str, Any, str]]:
+def problems(part: Any) -> Iterator[tuple[dataclasses.Field, Any, str]]:
     """Field, value and what would be right, for each value that can't be."""
     hints = hints_of(type(part))
     for field in dataclasses.fields(part):
@@ -66,7 +68,7 @@ def problems(part: Any) -> Iterator[tuple[str, Any, str]]:
         value = settled(given, hint)
         problem = _problem(value, hint, field.metadata.get("bounds", {}))
         if problem:
-            yield field.name, given, problem
+            yield field, given, problem
         elif value is not given:
             object.__setattr__(part, field.name, value)
 
@@ -86,16 +88,17 @@ def check_hidden(part: Any) -> None:
 
 def seeds_of(seeds: Any) -> list[int]:
     """The seeds that `seeds=3` (0, 1, 2) or `seeds=[4, 5]` ask for."""
-    most = 100_000
-    right = f"must be a number from 1 to {most}, or as many different numbers from 0 to 2³² − 1"
-    wrong = SettingsError(f"seeds = {shown(seeds)}: {right}")
+    wrong = SettingsError(
+        f"seeds = {shown(seeds)}: must be a number from 1 to {MOST_SEEDS}, or as many different "
+        "numbers from 0 to 2³² − 1"
+    )
     count = settled(seeds, int)
     if isinstance(count, int):
-        if isinstance(count, bool) or not 1 <= count <= most:
+        if isinstance(count, bool) or not 1 <= count <= MOST_SEEDS:
             raise wrong
         return list(range(count))
     try:
-        too_many = len(seeds) > most
+        too_many = len(seeds) > MOST_SEEDS
         found = [] if too_many else [settled(seed, int) for seed in seeds]
     except TypeError:
         raise wrong from None

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 
 from hcdyna.cli.options import parse
+from hcdyna.cli.output import show
 from hcdyna.errors import SettingsError
+from hcdyna.fields import number
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Reproduce:
     """The store; results/paper for full, results/quick for quick."""
     merge: tuple[Path, ...] = ()
     """Stores of other machines, to take the cells from that are missing here."""
-    seconds: float | None = None
+    seconds: float | None = number(None, at_least=0)
     """Begin no further program after this time; the next call goes on from there."""
     runs_only: bool = False
     """Train, and leave pictures and verdicts for later."""
@@ -46,19 +47,16 @@ def main(arguments: Sequence[str]) -> None:
     unknown = [name for name in options.figures if name not in (*FIGURES, "all")]
     if unknown:
         raise SettingsError(f"figure = {unknown[0]!r}: must be one of {', '.join(FIGURES)}, or all")
-    if options.seconds is not None and options.seconds < 0:
-        raise SettingsError(f"seconds = {options.seconds}: must be at least 0")
     folder = options.out or Path("results") / ("paper" if options.scale == "full" else "quick")
-    console = Console(width=100)
-    reproduction = Reproduction(folder, options.scale, lambda line: console.print(line))
+    reproduction = Reproduction(folder, options.scale, show)
     for other in options.merge:
-        console.print(f"{reproduction.store.merge(other)} cells from {other}")
+        show(f"{reproduction.store.merge(other)} cells from {other}")
     if not options.figures:
-        console.print(reproduction.listing())
+        show(reproduction.listing())
         return
     chosen = FIGURES if "all" in options.figures else options.figures
     missing = reproduction.run(chosen, options.seconds)
     if missing:
-        console.print(f"{missing} cells are still missing: the same command goes on with them")
+        show(f"{missing} cells are still missing: the same command goes on with them")
     if not options.runs_only:
-        console.print(reproduction.write(chosen))
+        show(reproduction.write(chosen))

@@ -13,6 +13,7 @@ from tyro.conf import arg
 from hcdyna import presets, registry
 from hcdyna.cli.options import parse
 from hcdyna.errors import Interrupted, SettingsError
+from hcdyna.fields import MOST_SEEDS
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training
 
 FLAGS = {"environment": "env", "agent": "agent", "model": "model", "search_control": "search"}
@@ -122,9 +123,12 @@ def names(known: Any) -> str:
 
 def seeds(options: Any) -> list[int]:
     """The seeds asked for."""
-    if options.seeds < 1:
-        raise SettingsError(f"--seeds {options.seeds}: must be at least 1")
-    return list(range(options.first_seed, options.first_seed + options.seeds))
+    first, count = options.first_seed, options.seeds
+    if not 1 <= count <= MOST_SEEDS:
+        raise SettingsError(f"--seeds {count}: must be at least 1 and at most {MOST_SEEDS}")
+    if not 0 <= first <= 2**32 - count:
+        raise SettingsError(f"--first-seed {first}: must be from 0 to {2**32 - count}")
+    return list(range(first, first + count))
 
 
 def new_folder(settings: Settings) -> Path:
