@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hcdyna.caches import NoCache, cache_folder
 from hcdyna.errors import SettingsError
 from hcdyna.types import Spec
 
@@ -24,7 +25,9 @@ STEPS, SEEDS = 1_000_000, 50
 LEARNING_RATE = 2**-2.5
 """Of ER in the recipe; the text does not say. The smallest of its sweep has the least noise."""
 TOLERANCE = 1e-9
-"""Value iteration stops when no value changes by more."""
+"""Value iteration stops when no value changes by more …"""
+MOST_WORK = 1_000_000_000
+"""… or after so many updates of a successor: seconds, where it converges at all."""
 
 
 def value_iteration(spec: Spec) -> np.ndarray:
@@ -34,13 +37,17 @@ def value_iteration(spec: Spec) -> np.ndarray:
 
     def iterate() -> np.ndarray:
         values = np.zeros(len(table.terminal))
-        while True:
+        for _ in range(MOST_WORK // table.next_states.size):
             goal = table.reward + go_on * values[table.next_states]
             new = (table.probability * goal).sum(axis=-1).max(axis=-1)
             new[table.terminal] = 0.0
             if np.abs(new - values).max() <= TOLERANCE:
                 return new
             values = new
+        raise SettingsError(
+            f"surface = 'optimal': V* of {spec.name} is not found in reasonable time; let it have "
+            "fewer states, a lower discount, or moves that succeed more often"
+        )
 
     made_by = {"tolerance": TOLERANCE, "world": digest(spec)}
     return cached("value_iteration", made_by, iterate)
@@ -91,7 +98,11 @@ def made_by_recipe(
 def from_recipe(spec: Spec) -> np.ndarray:
     """The cached result of the recipe in full; training for it is not done in passing."""
     made_by = made_by_recipe(digest(spec), STEPS, list(range(SEEDS)), LEARNING_RATE)
-    if not cache_file("recipe", made_by).exists():
+    try:
+        there = cache_file("recipe", made_by).exists()
+    except NoCache:
+        there = False
+    if not there:
         raise SettingsError(
             f"surface = 'recipe': V* of {spec.name} by the paper's recipe is not in the cache; "
             "run hcdyna.optimal_values.recipe, or use surface = 'optimal'"
@@ -110,12 +121,14 @@ def digest(spec: Spec) -> str:
 
 def cached(kind: str, made_by: dict[str, Any], compute: Callable[[], np.ndarray]) -> np.ndarray:
     """The array that these settings make, from the cache if it is there."""
-    path = cache_file(kind, made_by)
+    try:
+        path = cache_file(kind, made_by)
+    except NoCache:
+        return compute()
     if path.exists():
         with np.load(path) as stored:
             return stored["values"]
     values = compute()
-    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
         np.savez(file, values=values, made_by=json.dumps(made_by))
     os.replace(file.name, path)  # at once, so that nobody reads half a file
@@ -124,9 +137,8 @@ def cached(kind: str, made_by: dict[str, Any], compute: Callable[[], np.ndarray]
 
 def cache_file(kind: str, made_by: dict[str, Any]) -> Path:
     """Where the result of these settings belongs."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     name = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:16]
-    return Path(root) / "hcdyna" / "optimal_values" / f"{kind}-{name}.npz"
+    return cache_folder("optimal_values") / f"{kind}-{name}.npz"
 
 
 def _table_of(spec: Spec) -> Any:

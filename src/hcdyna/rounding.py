@@ -20,5 +20,7 @@ def round_every_operation() -> None:
     no effect once JAX has compiled something. Other processors than x86 have no such setting.
     """
     flags = os.environ.get("XLA_FLAGS", "")
-    if platform.machine() in ("x86_64", "AMD64") and "xla_cpu_max_isa" not in flags:
+    a_file = bool(flags.strip()) and not flags.strip().startswith("--")  # that holds the flags
+    told = a_file or "xla_cpu_max_isa" in flags
+    if platform.machine() in ("x86_64", "AMD64") and not told:
         os.environ["XLA_FLAGS"] = f"{flags} {WITHOUT_FUSED_MULTIPLY_ADD}".strip()

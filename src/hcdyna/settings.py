@@ -6,26 +6,27 @@ This module knows nothing of JAX, so that settings can be read, checked and prin
 from __future__ import annotations
 
 import dataclasses
-import functools
-import math
-import numbers
 from dataclasses import dataclass
-from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
+from hcdyna.fields import MOST, check, check_hidden, number, shown
+
+__all__ = [
+    "CHOICES",
+    "Evaluation",
+    "PythonOnly",
+    "Settings",
+    "Training",
+    "check",
+    "check_hidden",
+    "number",
+    "traced_numbers",
+    "with_numbers",
+]
 
 CHOICES = {
     "environment": "environments",
@@ -35,107 +36,32 @@ CHOICES = {
 }
 """The four choices of Dyna, and the registry group that each is looked up in."""
 
+MOST_EVALUATIONS = 1_000_000
 USUAL = {"agent": "dqn", "model": "true"}
 T = TypeVar("T")
 PythonOnly = Annotated[T, tyro.conf.Suppress, tyro.conf.Fixed]
 """A field that holds functions, so that it has no option on the command line."""
 
 
-def number(
-    default: float | None,
-    *,
-    at_least: float | None = None,
-    at_most: float | None = None,
-    above: float | None = None,
-    static: bool = False,
-) -> Any:
-    """A dataclass field with bounds. A float is traced, and so may vary within one compiled
-    program, unless `static` (because it decides the shape of an array)."""
-    bounds = {"at least": at_least, "at most": at_most, "above": above}
-    return dataclasses.field(default=default, metadata={"bounds": bounds, "static": static})
-
-
-@functools.cache
-def hints_of(kind: Any) -> dict[str, Any]:
-    """The types of the fields of a dataclass."""
-    return get_type_hints(kind)
-
-
-def check(part: Any) -> None:
-    """Raise SettingsError for the first value that can't be right; call it from __post_init__."""
-    kind: Any = type(part)
-    hints = hints_of(kind)
-    for field in dataclasses.fields(part):
-        value = getattr(part, field.name)
-        problem = _problem(value, hints[field.name], field.metadata.get("bounds", {}))
-        if problem:
-            raise SettingsError(f"{type(part).__name__}.{field.name} = {value!r}: {problem}")
-        if hints[field.name] is float:  # `eta=0` is traced like `eta=0.0`.
-            object.__setattr__(part, field.name, float(value))
-
-
-def check_hidden(part: Any) -> None:
-    """Raise SettingsError if `part.hidden` is not a tuple of layer sizes."""
-    sizes = part.hidden
-    if not isinstance(sizes, tuple) or not all(isinstance(n, int) and n > 0 for n in sizes):
-        raise SettingsError(
-            f"{type(part).__name__}.hidden = {sizes!r}: must be whole numbers above 0, as a tuple"
-        )
-
-
-def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | None:
-    if get_origin(hint) is Literal:
-        choices = get_args(hint)
-        return None if value in choices else f"must be one of {', '.join(map(str, choices))}"
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if value is None and type(None) in kinds:
-        return None
-    if bool in kinds:
-        return None if isinstance(value, bool) else "must be True or False"
-    if float not in kinds and int not in kinds:
-        described = isinstance(value, bool | int | float | str) and str not in kinds
-        return "must be given from Python, as an object" if described else None
-    whole = int in kinds
-    if isinstance(value, bool) or not isinstance(
-        value, numbers.Integral if whole else numbers.Real
-    ):
-        return "must be a whole number" if whole else "must be a number"
-    if (abs(value) >= 2**63) if isinstance(value, int) else not math.isfinite(value):
-        return "must be a finite number"
-    return _out_of_bounds(value, bounds)
-
-
-def _out_of_bounds(value: Any, bounds: dict[str, float | None]) -> str | None:
-    fits = {
-        "at least": lambda bound: value >= bound,
-        "at most": lambda bound: value <= bound,
-        "above": lambda bound: value > bound,
-    }
-    given = {word: bound for word, bound in bounds.items() if bound is not None}
-    if all(fits[word](bound) for word, bound in given.items()):
-        return None
-    return "must be " + " and ".join(f"{word} {bound}" for word, bound in given.items())
-
-
 @dataclass(frozen=True)
 class Training:
     """How long and how much to learn."""
 
-    steps: int = number(50_000, at_least=1)
+    steps: int = number(50_000, at_least=1, at_most=MOST)
     """Environment steps in all, warm-up included."""
-    warmup: int = number(5_000, at_least=0)
+    warmup: int = number(5_000, at_least=0, at_most=MOST)
     """Steps with uniformly random actions before learning starts."""
     epsilon: float = number(0.1, at_least=0, at_most=1)
     """ε of the behaviour policy, and of the actions simulated in planning. Continuous actions have
     noise of their own (see the agent), which ε = 0 switches off."""
-    planning_steps: int = number(10, at_least=0)
+    planning_steps: int = number(10, at_least=0, at_most=10_000)
     """n, mini-batch updates per environment step."""
-    batch_size: int = number(32, at_least=1)
+    batch_size: int = number(32, at_least=1, at_most=1_000_000)
     """b, the size of a mini-batch."""
     mixing_rate: float = number(0.5, at_least=0, at_most=1, static=True)
     """ρ, the share of a mini-batch that comes from search-control; the rest is replay.
     Where ρb is not whole, it is the probability of each row."""
-    replay_size: int = number(100_000, at_least=1)
+    replay_size: int = number(100_000, at_least=1, at_most=MOST)
     """How many transitions the replay buffer holds."""
     learn_at_once: bool = False
     """As in Algorithm 2: update Q with the step just taken, and the model before planning."""
@@ -151,11 +77,11 @@ class Training:
 class Evaluation:
     """How to measure what was learned, on an environment of its own."""
 
-    every: int = number(1_000, at_least=1)
+    every: int = number(1_000, at_least=1, at_most=MOST)
     """Environment steps between two evaluations."""
     epsilon: float = number(0.05, at_least=0, at_most=1)
     """ε while evaluating; continuous actions are evaluated without noise."""
-    episodes: int = number(1, at_least=1)
+    episodes: int = number(1, at_least=1, at_most=100_000)
     """Episodes per evaluation; their mean return is reported."""
 
     def __post_init__(self) -> None:
@@ -188,14 +114,20 @@ class Settings:
                 object.__setattr__(self, choice, registry.make(group, part))
             elif isinstance(part, type) or not callable(getattr(part, "build", None)):
                 raise SettingsError(
-                    f"Settings.{choice} = {part!r}: must be a name or an object with a method build"
+                    f"Settings.{choice} = {shown(part)}: "
+                    "must be a name or an object with a method build"
                 )
         for name, kind in (("training", Training), ("evaluation", Evaluation)):
             if not isinstance(getattr(self, name), kind):
                 raise SettingsError(
-                    f"Settings.{name} = {getattr(self, name)!r}: must be a {kind.__name__}"
+                    f"Settings.{name} = {shown(getattr(self, name))}: must be a {kind.__name__}"
                 )
-        training = self.training
+        training, every = self.training, self.evaluation.every
+        if training.steps > MOST_EVALUATIONS * every:
+            raise SettingsError(
+                f"Evaluation.every = {every}: must be at least "
+                f"{-(-training.steps // MOST_EVALUATIONS)} with {training.steps} steps"
+            )
         if training.replay_size < training.batch_size:
             raise SettingsError(
                 f"Training.replay_size = {training.replay_size}: "

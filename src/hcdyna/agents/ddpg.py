@@ -63,7 +63,7 @@ class DDPG:
     """Climb ∇ₛQ(s, π(s)) through the actor; off: ∇ₛQ(s, a*) with a* = π(s) held fixed."""
     twin_critics: bool = False
     """Bootstrap from the lower of two critics; actor and value look at the first."""
-    actor_delay: int = number(1, at_least=1)
+    actor_delay: int = number(1, at_least=1, at_most=1_000_000)
     """Actor and targets move on every this many updates of the critic."""
     target_smoothing: bool = False
     """Add noise to the action that targets bootstrap from."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from hcdyna import adam
 from hcdyna.errors import SettingsError
+from hcdyna.fields import MOST
 from hcdyna.networks import Activation, Network, mlp
 from hcdyna.randomness import below, chance
 from hcdyna.settings import PythonOnly, check, check_hidden, number
@@ -38,7 +39,7 @@ class DQN:
     """Units of each hidden layer."""
     activation: Activation = "relu"
     """Nonlinearity of the hidden layers."""
-    target_period: int = number(1_000, at_least=1)
+    target_period: int = number(1_000, at_least=1, at_most=MOST)
     """τ: Q′ ← Q every this many updates."""
     network: PythonOnly[Network | None] = None
     """Your own init/apply pair, obs [d] → Q [actions]; None: a perceptron of `hidden` layers."""

@@ -5,12 +5,16 @@ Nothing heavy is imported before a command needs it, so that help comes at once.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
+
+from hcdyna.cli.output import HelpShown, Output, ReaderGone, say
+from hcdyna.errors import Interrupted, RunError, SettingsError
 
 COMMANDS = {
     "train": "train agents, one per seed, all in one program",
@@ -26,6 +30,11 @@ COMMANDS = {
     "reproduce": "the figures and claims of the paper",
 }
 """Each is the function `main` of the module of that name in `commands`."""
+
+MAKES_FILES = ("train", "resume", "plot", "watch", "report", "bench", "reproduce")
+"""Commands that go on where their output can't be written, …"""
+ONLY_SHOWS = {"-h", "--help", "--print-settings"}
+"""… but not if they only show something."""
 
 USAGE = """\
 usage: hcdyna COMMAND [OPTIONS]
@@ -47,36 +56,58 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 if it went well, 2 for what the user can mend, 130 if interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = arguments[0] if arguments else "--help"
+    try:
+        needed = command not in MAKES_FILES or bool(ONLY_SHOWS & set(arguments))
+        output: Any = Output(sys.stdout, needed)
+        with contextlib.redirect_stdout(output):
+            with contextlib.suppress(HelpShown):
+                run(command, arguments[1:])
+            output.flush()
+    except (SettingsError, RunError) as error:
+        say(f"hcdyna: {error}")
+    except (Interrupted, KeyboardInterrupt) as stop:
+        say(f"hcdyna: {stop}" if isinstance(stop, Interrupted) else "hcdyna: stopped")
+        return 130
+    except ReaderGone:
+        return 0
+    except OSError as error:  # of a file that nobody expected to be in the way
+        say(f"hcdyna: {error.filename or 'system'}: {error.strerror or error}")
+    except MemoryError:
+        say("hcdyna: there is not enough memory for this")
+    except SystemExit as stop:  # code that is not ours, such as an environment
+        say(f"hcdyna: ended by sys.exit({stop.code!r}) before it was finished")
+    else:
+        return 0
+    return 2
+
+
+def run(command: str, arguments: list[str]) -> None:
+    """Import the command and let it run."""
     if command in ("-h", "--help"):
         print(USAGE.format(commands="\n".join(f"  {k:<10} {v}" for k, v in COMMANDS.items())))
-        return 0
+        return
     if command == "--version":
         from hcdyna import __version__
 
         print(f"hcdyna {__version__}")
-        return 0
-    from hcdyna.errors import Interrupted, RunError, SettingsError
+        return
+    if command not in COMMANDS:
+        raise SettingsError(unknown(command))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show_warning
+        import_jax_if_told()
+        module = command.replace("-", "_")
+        importlib.import_module(f"hcdyna.cli.commands.{module}").main(arguments)
 
-    try:
-        if command not in COMMANDS:
-            raise SettingsError(unknown(command))
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = show_warning
-            module = command.replace("-", "_")
-            importlib.import_module(f"hcdyna.cli.commands.{module}").main(arguments[1:])
-    except (SettingsError, RunError) as error:
-        say(f"hcdyna: {error}")
-        return 2
-    except Interrupted as stop:
-        say(f"hcdyna: {stop}")
-        return 130
-    except KeyboardInterrupt:
-        say("hcdyna: stopped")
-        return 130
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+
+def import_jax_if_told() -> None:
+    """Raise SettingsError for a variable such as JAX_ENABLE_X64=maybe, which stops the import."""
+    if any(name.startswith("JAX_") for name in os.environ):
+        try:
+            importlib.import_module("jax")
+        except ValueError as error:
+            raise SettingsError(f"JAX does not start with these variables: {error}") from None
 
 
 def unknown(command: str) -> str:
@@ -86,11 +117,6 @@ def unknown(command: str) -> str:
     near = difflib.get_close_matches(command, COMMANDS, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"unknown command {command!r}: {hint}known: {', '.join(COMMANDS)}"
-
-
-def say(message: str) -> None:
-    """One line to standard error."""
-    print(" ".join(message.split()), file=sys.stderr)
 
 
 def show_warning(message: Any, *place: Any, **more: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Annotated, Any
 
 import tyro
 
+from hcdyna.cli.output import HelpShown
 from hcdyna.errors import SettingsError
+from hcdyna.fields import problems, shown
 from hcdyna.hints import nearest
 
 RunFolder = Annotated[
@@ -25,20 +28,87 @@ RunFolders = Annotated[
 """Some run folders."""
 
 
+REGISTRY = tyro.constructors.ConstructorRegistry()
+"""How we read words otherwise than tyro does."""
+LONGEST_NAME, LONGEST_PATH = 255, 4_095
+"""Bytes that Linux and macOS allow in the name of a file, and in a path."""
+
+
+class BadPath(Exception):
+    """A word that no file can be called."""
+
+
+@REGISTRY.primitive_rule
+def whole_number(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
+    """1e5 is a whole number."""
+
+    def read(words: list[str]) -> int:
+        with contextlib.suppress(ValueError):
+            return int(words[0])
+        with contextlib.suppress(ValueError, OverflowError):
+            if float(words[0]).is_integer():
+                return int(float(words[0]))
+        raise ValueError(f"{shown(words[0])} is not a whole number")
+
+    return one_word(info, int, "INT", read)
+
+
+@REGISTRY.primitive_rule
+def path(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
+    """A path that a file can have; whether there is one is another question."""
+
+    def read(words: list[str]) -> Path:
+        word, name = words[0], os.fsencode(words[0])
+        if not word or "\0" in word:
+            raise BadPath(f"{word!r}: must be the name of a file or folder")
+        longest = max(name.split(b"/"), key=len)
+        if len(longest) > LONGEST_NAME or len(name) > LONGEST_PATH:
+            raise BadPath(
+                f"{shown(word)}: too long for a path: a name has at most {LONGEST_NAME} bytes, "
+                f"and all together at most {LONGEST_PATH}"
+            )
+        return Path(word)
+
+    return one_word(info, Path, "PATH", read)
+
+
+def one_word(info: tyro.constructors.PrimitiveTypeInfo, kind: type, name: str, read: Any) -> Any:
+    """The rule for one type that is written as one word; None for others."""
+    if info.type is not kind:
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=name,
+        instance_from_str=read,
+        is_instance=lambda value: isinstance(value, kind),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
 def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
     """An object of a dataclass; its docstring is the description of the command."""
 
     def read(words: Sequence[str]) -> Any:
-        program, text = f"hcdyna {command}", inspect.getdoc(kind)
-        return tyro.cli(kind, args=list(words), prog=program, description=text)
+        text = inspect.getdoc(kind)
+        return tyro.cli(
+            kind, args=list(words), prog=f"hcdyna {command}", description=text, registry=REGISTRY
+        )
 
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return read(arguments)
+            options = read(arguments)
+    except BadPath as error:
+        raise SettingsError(f"{command}: {error}") from None
     except SystemExit as stop:
         if not stop.code:
-            raise
+            raise HelpShown from None
+    else:
+        for field, value, problem in problems(options):
+            if "bounds" in field.metadata:  # what else there is, tyro has checked
+                flag = f"--{field.name.replace('_', '-')}"
+                raise SettingsError(f"{command}: {flag} {shown(value)}: {problem}")
+        return options
     message = in_one_line(complaint.getvalue())
     known = io.StringIO()
     with contextlib.redirect_stdout(known), contextlib.suppress(SystemExit):
@@ -69,5 +139,6 @@ def in_one_line(box: str) -> str:
         elif not line.strip().startswith(("╭", "╰")):
             lines.append(text)
     message = " ".join(" ".join(lines).split())
-    message = re.sub(r"^Error parsing \w+[-_]options: ", "", message)
+    message = re.sub(r"^Error parsing ((\w+[-_]options|training|evaluation): )?", "", message)
+    message = message.partition(" Got errors:")[0]  # of each member of a union
     return message or "these options can't be understood"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,36 +40,13 @@ def follow(
             calls.append(lambda progress: last.append(progress))
 
         def on_chunk(progress: Progress) -> None:
-            with unless_unheard(calls):
-                for call in calls:
-                    call(progress)
+            for call in calls:
+                call(progress)
 
         yield on_chunk
     if last:
         width = min(Console().width, 100) if sys.stdout.isatty() else 100
-        with unless_unheard(calls):
-            Console(width=width).print(outcome(last[-1]))
-
-
-def show(line: object) -> None:
-    """A line for whoever may be reading."""
-    with unless_unheard([]):
-        print(line, flush=True)
-
-
-@contextlib.contextmanager
-def unless_unheard(calls: list[OnChunk]) -> Iterator[None]:
-    """Go on in silence where output can't be written any more: the run matters, not the telling.
-
-    The terminal was closed, the reader of a pipe has seen enough, or the disk is full.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EBADF):
-            raise
-        calls.clear()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        Console(width=width).print(outcome(last[-1]))
 
 
 @contextlib.contextmanager

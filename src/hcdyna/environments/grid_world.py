@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import with_reward_noise
+from hcdyna.fields import MOST
 from hcdyna.settings import check, number
 from hcdyna.types import Array, Box, Environment, Key, Outcome, Spec
 
@@ -37,7 +38,7 @@ class GridWorld:
     """Reward of the step that reaches the goal."""
     reward_noise: float = number(0.0, at_least=0)
     """Standard deviation of the noise on every reward."""
-    time_limit: int = number(2_000, at_least=1)
+    time_limit: int = number(2_000, at_least=1, at_most=MOST)
     """Steps after which an episode is cut off."""
     discount: float = number(0.99, at_least=0, at_most=1)
     """γ, the discount factor."""
@@ -65,7 +66,7 @@ class GridWorldContinuous:
     """Reward of the step that reaches the goal."""
     reward_noise: float = number(0.0, at_least=0)
     """Standard deviation of the noise on every reward."""
-    time_limit: int = number(2_000, at_least=1)
+    time_limit: int = number(2_000, at_least=1, at_most=MOST)
     """Steps after which an episode is cut off."""
     discount: float = number(0.99, at_least=0, at_most=1)
     """γ, the discount factor."""

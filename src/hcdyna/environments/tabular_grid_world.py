@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import with_reward_noise
+from hcdyna.fields import MOST
 from hcdyna.randomness import below, chance
 from hcdyna.settings import check, number
 from hcdyna.types import Array, Environment, Key, Outcome, Spec, Table
@@ -24,13 +25,13 @@ class TabularGridWorld:
     A state is the integer column·size + row: numbered bottom to top, then left to right.
     """
 
-    size: int = number(20, at_least=2)
+    size: int = number(20, at_least=2, at_most=200)
     """Cells along each side."""
     success: float = number(0.8, at_least=0, at_most=1)
     """Probability that the intended move is made; else a uniformly random one is."""
     reward_noise: float = number(0.0, at_least=0)
     """Standard deviation of the noise on every reward."""
-    time_limit: int = number(1_000, at_least=1)
+    time_limit: int = number(1_000, at_least=1, at_most=MOST)
     """Steps after which an episode is cut off."""
     discount: float = number(1.0, at_least=0, at_most=1)
     """γ, the discount factor."""

@@ -25,6 +25,7 @@ from hcdyna.training.compiled import AgentLife, forget_programs, shared_program
 from hcdyna.training.devices import available_cores, offer_every_core
 from hcdyna.training.run import Progress, Run
 from hcdyna.training.saving import interruptions
+from hcdyna.training.surroundings import check_surroundings
 from hcdyna.training.train import Crew, kernels_used
 from hcdyna.varying import MIXING_RATE, PLANNING_STEPS
 
@@ -76,6 +77,7 @@ def share_cores(cells: Collection[Cell]) -> None:
     the others to the compiler. Comes before anything that starts JAX."""
     if cells and min(cell.seeds for cell in cells) >= 2 * available_cores():
         offer_every_core()
+    check_surroundings()
 
 
 def saying(say: Say, place: str) -> Say:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import jax
 
-from hcdyna.training.devices import cache_folder, offer_every_core
+from hcdyna.caches import NoCache, cache_folder, not_private
+from hcdyna.training.devices import start
 
 FOLDER = Path(__file__).parent
 SOURCES = ("common.cuh", "network.cuh", "climb.cu", "plan.cu")
@@ -41,7 +42,7 @@ def compiler() -> str:
 @functools.lru_cache(maxsize=1)
 def why_not() -> str | None:
     """Why no kernel can be used on this machine at all; None if some can."""
-    offer_every_core()  # the next line starts JAX
+    start()
     if jax.default_backend() not in ("gpu", "cuda"):
         return "there is no CUDA device"
     try:
@@ -72,14 +73,17 @@ def compiled(kernel: str, architecture: str, sizes: dict[str, int]) -> Path:
     digest = hashlib.sha256(" ".join([kernel, jax.__version__, *words]).encode())
     for name in SOURCES:
         digest.update((FOLDER / name).read_bytes())
-    library = cache_folder() / "kernels" / f"{digest.hexdigest()[:20]}.so"
-    if library.is_file():
+    try:
+        library = cache_folder("kernels") / f"{digest.hexdigest()[:20]}.so"
+    except NoCache as reason:
+        raise CannotBuild(f"compiled kernels can't be kept: {reason}") from None
+    if library.is_file() and not_private(library) is None:
         return library
-    library.parent.mkdir(parents=True, exist_ok=True)
     temporary = library.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
     command = [compiler(), *words, str(FOLDER / f"{kernel}.cu"), "-o", str(temporary)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
         raise CannotBuild(f"nvcc failed on {kernel}.cu: {answer.stderr.strip()[-2000:]}")
+    os.chmod(temporary, 0o700)
     os.replace(temporary, library)
     return library

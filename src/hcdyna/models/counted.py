@@ -33,7 +33,7 @@ class CountedModel:
     A pair that was never tried leads back to its own state, for nothing.
     """
 
-    successors: int = number(5, at_least=1)
+    successors: int = number(5, at_least=1, at_most=1_000)
     """Different successors remembered for a state and action, on a lattice four neighbours and the
     state itself; where there are more, the rarest makes room."""
 

@@ -37,7 +37,7 @@ class LearnedModel:
     """Units of each hidden layer."""
     activation: Activation = "relu"
     """Nonlinearity of the hidden layers."""
-    batch_size: int = number(128, at_least=1)
+    batch_size: int = number(128, at_least=1, at_most=1_000_000)
     """Transitions per update; there is one update per environment step."""
 
     def __post_init__(self) -> None:

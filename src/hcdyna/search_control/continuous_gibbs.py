@@ -32,11 +32,11 @@ class ContinuousGibbs:
     """T: a higher one spreads the states more evenly."""
     method: Literal["auto", "grid", "langevin"] = "auto"
     """auto: a grid in two dimensions, Langevin chains in others."""
-    cells: int = number(20, at_least=1)
+    cells: int = number(20, at_least=1, at_most=1_000)
     """Grid: cells along each of the two axes."""
-    chains: int = number(10, at_least=1)
+    chains: int = number(10, at_least=1, at_most=10_000)
     """Langevin: how many chains run side by side …"""
-    steps: int = number(10, at_least=1)
+    steps: int = number(10, at_least=1, at_most=10_000)
     """… and by how many steps each goes on per time step; the last steps of all are drawn from."""
     step_size: float = number(0.001, above=0)
     """Langevin: α. The smaller, the closer to exp(V̂/T) in the long run, and the longer that run."""

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna.errors import SettingsError
+from hcdyna.fields import MOST
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.surfaces import Surface, on_surface, values_of
 from hcdyna.settings import check, number
@@ -18,13 +19,13 @@ from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 class Gibbs:
     """Queue states drawn from the Gibbs distribution of the values, afresh at every time step."""
 
-    samples: int = number(80, at_least=1)
+    samples: int = number(80, at_least=1, at_most=1_000_000)
     """How many states enter the queue per time step; a climb of the study offers as many."""
     temperature: float = number(1.0, above=0)
     """T: the distribution is ∝ exp(V/T)."""
     surface: Surface = "estimate"
     """The values: V̂, V* by value iteration, or V* by the paper's recipe."""
-    queue_size: int = number(100_000, at_least=1)
+    queue_size: int = number(100_000, at_least=1, at_most=MOST)
     """How many states the search-control queue holds; the oldest leave first."""
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna import ring
+from hcdyna.fields import MOST
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.climbing import Noise, check_langevin, climb, draw_noise, noise_level
@@ -29,7 +30,7 @@ class HillClimbing:
     `queue_size`; the other fields are about continuous states.
     """
 
-    steps: int = number(100, at_least=0)
+    steps: int = number(100, at_least=0, at_most=1_000_000)
     """k, the number of gradient ascent steps per time step."""
     step_size: float = number(0.1, at_least=0)
     """Length of a step (α·‖Σ̂g‖), or α itself if `normalise` is off."""
@@ -50,11 +51,11 @@ class HillClimbing:
     """ε_a: moving average of real moves with rate `beta` (Algorithm 3), or the plain average."""
     beta: float = number(0.001, at_least=0, at_most=1)
     """β, the rate of the moving average."""
-    max_accepted: int | None = number(None, at_least=0)
+    max_accepted: int | None = number(None, at_least=0, at_most=1_000_000)
     """m: stop accepting after this many states of a climb; None: no such limit."""
     skip_terminal: bool = False
     """Leave terminal states out of the queue."""
-    queue_size: int = number(1_000_000, at_least=1)
+    queue_size: int = number(1_000_000, at_least=1, at_most=MOST)
     """How many states the search-control queue holds; the oldest leave first."""
     criterion: PythonOnly[Criterion | None] = None
     """What to climb, from the scene; None: the value estimate."""

@@ -36,11 +36,11 @@ class PrioritisedSweeping:
     P(s′ | s, a)·|Δ| if that is higher than its own. The pair just visited comes first.
     """
 
-    sweeps: int = number(10, at_least=1)
+    sweeps: int = number(10, at_least=1, at_most=1_000_000)
     """How many pairs leave the queue per time step, as many as there are planning updates."""
     threshold: float = number(0.0, at_least=0)
     """Only pairs with a priority above this are planned from."""
-    successors: int = number(5, at_least=1)
+    successors: int = number(5, at_least=1, at_most=1_000)
     """Different successors remembered for a state and action, on a lattice four neighbours and the
     state itself; where there are more, the rarest makes room."""
 

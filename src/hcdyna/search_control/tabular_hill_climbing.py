@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna import ring
+from hcdyna.fields import MOST
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.lattice import lattice_climb
 from hcdyna.search_control.surfaces import Surface, lattice_of, on_surface, values_of
@@ -19,7 +20,7 @@ from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 class TabularHillClimbing:
     """Climb from a replay state to steepest neighbours once a time step, and queue the cells."""
 
-    steps: int = number(80, at_least=1)
+    steps: int = number(80, at_least=1, at_most=1_000_000)
     """k, the number of climb steps per time step."""
     noise: float = number(0.05, at_least=0)
     """Standard deviation of the noise, where the lattice is [0, 1]²."""
@@ -27,7 +28,7 @@ class TabularHillClimbing:
     """Queue a cell only if it is not the one queued before it in this climb."""
     surface: Surface = "estimate"
     """What to climb: V̂, V* by value iteration, or V* by the paper's recipe."""
-    queue_size: int = number(100_000, at_least=1)
+    queue_size: int = number(100_000, at_least=1, at_most=MOST)
     """How many states the search-control queue holds; the oldest leave first."""
 
     def __post_init__(self) -> None:

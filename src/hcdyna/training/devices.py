@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
+
+from hcdyna.caches import NoCache, cache_folder, trim
+from hcdyna.training.surroundings import check_surroundings
 
 COMPILER_OPTIONS: dict[str, dict[str, Any]] = {
     "cpu": {"xla_cpu_multi_thread_eigen": False},
@@ -20,15 +22,24 @@ COMPILER_OPTIONS: dict[str, dict[str, Any]] = {
 way: on a CPU, agents are spread over one single-threaded device per core instead. On a GPU, what
 does not wait for the climb may run beside it."""
 
+MOST_KEPT = 256_000_000
+"""Bytes of compiled programs to keep on disk from one process to the next."""
+
 MOST_TURNS_AT_ONCE = {"cpu": 1, "gpu": 100}
 """A GPU waits for the host after each turn of a loop unless the number of turns was known to the
 compiler, so there the steps of a chunk, and of an evaluation episode, are taken in blocks."""
 
 
-def mesh_for(agents: int) -> Mesh:
-    """All devices in one row, or as many of them as there are agents."""
+def start() -> None:
+    """Start JAX on every core or device there is; SettingsError if something is in the way."""
     offer_every_core()
     keep_compiled_programs()
+    check_surroundings()
+
+
+def mesh_for(agents: int) -> Mesh:
+    """All devices in one row, or as many of them as there are agents."""
+    start()
     return Mesh(np.array(jax.devices()[:agents]), ("agents",))
 
 
@@ -40,18 +51,20 @@ def offer_every_core() -> None:
         jax.config.update("jax_num_cpu_devices", available_cores())
 
 
+@functools.cache
 def keep_compiled_programs() -> None:
     """Let JAX keep what it compiles on disk, unless the user has told it where or not to."""
     known = jax.config.values
-    if known["jax_compilation_cache_dir"] is None and known["jax_enable_compilation_cache"]:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-
-def cache_folder() -> Path:
-    """Where things are kept that can be made again."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "hcdyna"
+    if known["jax_compilation_cache_dir"] is not None or not known["jax_enable_compilation_cache"]:
+        return
+    try:
+        folder = cache_folder("compiled")
+    except NoCache:
+        return
+    # JAX can limit the size itself, but only where the package filelock is installed.
+    trim(folder, MOST_KEPT)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def available_cores() -> int:

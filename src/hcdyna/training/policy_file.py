@@ -22,6 +22,7 @@ from hcdyna.files import explained, write
 from hcdyna.plain import settings_from_plain, settings_to_plain
 from hcdyna.settings import Settings
 from hcdyna.training import train
+from hcdyna.training.devices import start
 from hcdyna.training.trained import TrainedAgent, behave
 
 FORMAT = 1
@@ -63,6 +64,7 @@ def save(agent: TrainedAgent, path: str | Path) -> Path:
 
 def load_agent(path: Path) -> TrainedAgent:
     """The agent in a file; RunError, in one line, if there is none."""
+    start()
     plain, tensors = read(path)
     try:
         settings = settings_from_plain(plain)

@@ -17,6 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hcdyna.callbacks import all_of, is_true
 from hcdyna.errors import RunError, SettingsError
+from hcdyna.fields import seeds_of
 from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.failure import HostFailed
 from hcdyna.importing import refuse_while_importing
@@ -63,11 +64,7 @@ def train(
     elif options:
         raise SettingsError(f"{next(iter(options))}: give it in the settings")
     every_setting = [settings] if isinstance(settings, Settings) else list(settings)
-    every_seed = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    if not every_seed or not all(0 <= seed < 2**32 for seed in every_seed):
-        raise SettingsError(f"seeds = {seeds!r}: must be at least one number from 0 to 2³² − 1")
-    if len(set(every_seed)) < len(every_seed):
-        raise SettingsError(f"seeds = {seeds!r}: must all be different")
+    every_seed = seeds_of(seeds)
     plain = [settings_to_plain(setting) for setting in every_setting] if out is not None else []
     crew = Crew(every_setting, every_seed)
     memory.demand_enough(crew.shapes, crew.static, crew.agents)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from hcdyna.cli.options import parse
-from hcdyna.errors import SettingsError
+from hcdyna.cli.output import show
+from hcdyna.fields import number
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,12 @@ class CheckEnv:
 
     id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID")]
     """CartPole-v1, or my_package:MyEnv-v0 to import my_package first."""
-    steps: int = 1_000
+    steps: int = number(1_000, at_least=1, at_most=1_000_000_000)
     """Random steps to take."""
 
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(CheckEnv, arguments, "check-env")
-    if options.steps < 1:
-        raise SettingsError(f"steps = {options.steps}: must be at least 1")
     from hcdyna.hosted.checking import check_environment
     from hcdyna.hosted.environment import Hosted
 
@@ -35,5 +33,5 @@ def main(arguments: Sequence[str]) -> None:
     table = Table(title=f"{options.id}: can be used", show_header=False)
     for topic, words in found.items():
         table.add_row(topic, words)
-    Console(width=100).print(table)
+    show(table)
     print(f"hcdyna train --env {options.id} --steps 20000 --seeds 4")

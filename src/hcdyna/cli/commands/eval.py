@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hcdyna.cli.options import RunFolder, parse
+from hcdyna.cli.output import show
+from hcdyna.fields import number
 from hcdyna.words import count
 
 
@@ -14,15 +16,14 @@ class Eval:
     """Let the trained agents of a run play new episodes, and show the outcome for each."""
 
     run: RunFolder
-    episodes: int = 20
+    episodes: int = number(20, at_least=1, at_most=100_000)
     """Episodes per agent."""
-    epsilon: float | None = None
+    epsilon: float | None = number(None, at_least=0, at_most=1)
     """Share of random actions; that of the run's evaluations if not given."""
 
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(Eval, arguments, "eval")
-    from rich.console import Console
     from rich.table import Table
 
     from hcdyna.cli.show import cell
@@ -43,4 +44,4 @@ def main(arguments: Sequence[str]) -> None:
         worst, best = returns[setting].min(), returns[setting].max()
         table.add_row(str(setting), "all", everyone, f"{worst:.1f}", f"{best:.1f}", length)
         table.add_section()
-    Console(width=100).print(table)
+    show(table)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from hcdyna.cli.options import RunFolders, parse
 from hcdyna.errors import SettingsError
+from hcdyna.fields import number
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -22,7 +23,7 @@ class Plot:
     """curves: returns of all runs. agent: value surface, replay and queue of one agent."""
     statistic: Literal["mean", "iqm"] = "mean"
     """Mean over seeds, or the mean of the middle half of them; both with a 95% bootstrap band."""
-    seed: int | None = None
+    seed: int | None = number(None, at_least=0, at_most=2**32 - 1)
     """Which agent, for --what agent; the first if not given."""
     variables: tuple[int, int] = (0, 1)
     """Which two variables to draw, where states have more."""

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 
 from hcdyna.cli.options import parse
+from hcdyna.cli.output import show
 from hcdyna.errors import SettingsError
+from hcdyna.fields import number
 from hcdyna.words import count
 
 
@@ -33,7 +34,7 @@ class Reproduce:
     """The store; results/paper for full, results/quick for quick."""
     merge: tuple[Path, ...] = ()
     """Stores of other machines, to take the cells from that are missing here."""
-    seconds: float | None = None
+    seconds: float | None = number(None, at_least=0)
     """Begin no further program after this time; the next call goes on from there."""
     runs_only: bool = False
     """Train, and leave pictures and verdicts for later."""
@@ -47,23 +48,20 @@ def main(arguments: Sequence[str]) -> None:
     unknown = [name for name in options.figures if name not in (*FIGURES, "all")]
     if unknown:
         raise SettingsError(f"figure = {unknown[0]!r}: must be one of {', '.join(FIGURES)}, or all")
-    if options.seconds is not None and options.seconds < 0:
-        raise SettingsError(f"seconds = {options.seconds}: must be at least 0")
     folder = options.out or Path("results") / ("paper" if options.scale == "full" else "quick")
-    console = Console(width=100)
-    reproduction = Reproduction(folder, options.scale, lambda line: print(line, flush=True))
+    reproduction = Reproduction(folder, options.scale, show)
     for other in options.merge:
-        print(f"{count(reproduction.store.merge(other), 'cell')} from {other}")
+        show(f"{count(reproduction.store.merge(other), 'cell')} from {other}")
     if not options.figures:
-        console.print(reproduction.listing())
+        show(reproduction.listing())
         return
     chosen = FIGURES if "all" in options.figures else options.figures
     missing = reproduction.run(chosen, options.seconds)
     if missing:
-        print(f"{count(missing, 'cell')} still missing: the same command runs them")
+        show(f"{count(missing, 'cell')} still missing: the same command runs them")
     if options.runs_only:
-        print(f"{folder / 'cells'}: what was trained")
+        show(f"{folder / 'cells'}: what was trained")
         return
-    console.print(reproduction.write(chosen))
-    print(f"{folder / 'index.html'}: all figures and claims")
-    print(f"{folder / 'figures'}: the pictures; claims.json and verdicts.md are beside it")
+    show(reproduction.write(chosen))
+    show(f"{folder / 'index.html'}: all figures and claims")
+    show(f"{folder / 'figures'}: the pictures; claims.json and verdicts.md are beside it")

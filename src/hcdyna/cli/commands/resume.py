@@ -26,14 +26,14 @@ class Resume:
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(Resume, arguments, "resume")
-    from hcdyna.cli.show import follow, show
+    from hcdyna.cli.show import follow
     from hcdyna.results.store import Store
     from hcdyna.training.train import resume
 
     store = Store.open(options.run)
     agents, end = len(store.described) * len(store.seeds), store.described[0].training.steps
     if store.finished and not options.quiet:
-        show(f"{options.run}: finished, all {end:,} steps were taken before")
+        print(f"{options.run}: finished, all {end:,} steps were taken before")
     with follow(store.described[0], agents, options.quiet, options.track, options.run) as on_chunk:
         try:
             resume(options.run, on_chunk)

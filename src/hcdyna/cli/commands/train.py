@@ -16,6 +16,7 @@ from tyro.conf import arg
 from hcdyna import presets, registry
 from hcdyna.cli.options import parse
 from hcdyna.errors import Interrupted, SettingsError
+from hcdyna.fields import MOST_SEEDS
 from hcdyna.files import explained
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training
 
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.print_settings:
         print(presets.dump(settings), end="")
         return
-    from hcdyna.cli.show import follow, show
+    from hcdyna.cli.show import follow
     from hcdyna.training.train import memory_needed, train
 
     wanted = seeds(options)
@@ -42,9 +43,9 @@ def main(arguments: Sequence[str]) -> None:
     folder = options.out or new_folder(settings)
     try:
         if not options.quiet:
-            show(f"Run: {folder}\n{needed}")
+            print(f"Run: {folder}\n{needed}", flush=True)
         elif options.out is None:
-            show(folder)
+            print(folder, flush=True)
         with follow(settings, options.seeds, options.quiet, options.track, folder) as on_chunk:
             train(settings, wanted, on_chunk, out=folder)
     except Interrupted as stop:
@@ -135,9 +136,12 @@ def names(known: Any) -> str:
 
 def seeds(options: Any) -> list[int]:
     """The seeds asked for."""
-    if options.seeds < 1:
-        raise SettingsError(f"--seeds {options.seeds}: must be at least 1")
-    return list(range(options.first_seed, options.first_seed + options.seeds))
+    first, count = options.first_seed, options.seeds
+    if not 1 <= count <= MOST_SEEDS:
+        raise SettingsError(f"--seeds {count}: must be at least 1 and at most {MOST_SEEDS}")
+    if not 0 <= first <= 2**32 - count:
+        raise SettingsError(f"--first-seed {first}: must be from 0 to {2**32 - count}")
+    return list(range(first, first + count))
 
 
 def new_folder(settings: Settings) -> Path:

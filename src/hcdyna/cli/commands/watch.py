@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hcdyna.cli.options import RunFolder, parse
+from hcdyna.fields import MOST, number
 
 
 @dataclass(frozen=True)
@@ -17,17 +18,17 @@ class Watch:
     """
 
     run: RunFolder
-    seed: int | None = None
+    seed: int | None = number(None, at_least=0, at_most=2**32 - 1)
     """Which agent; the first if not given."""
-    setting: int = 0
+    setting: int = number(0, at_least=0, at_most=MOST)
     """Which setting, where a run has several."""
     out: Path = Path("episode.gif")
     """The film: .gif, or .mp4 if imageio-ffmpeg is installed."""
-    fps: int = 30
+    fps: int = number(30, at_least=1, at_most=50)
     """Frames per second."""
-    episodes: int = 1
+    episodes: int = number(1, at_least=1, at_most=100)
     """Episodes to show, one after the other."""
-    epsilon: float | None = None
+    epsilon: float | None = number(None, at_least=0, at_most=1)
     """Share of random actions; that of the run's evaluations if not given."""
 
 
