@@ -35,7 +35,8 @@ def test_a_full_device_does_not_end_a_run(tmp_path):
     with open("/dev/full", "w") as full:
         process = train_into(tmp_path / "run", stdout=full, stderr=subprocess.PIPE)
         assert process.wait(120) == 0
-    assert process.stderr.read() == b""
+    said = process.stderr.read().decode()
+    assert said == "hcdyna: warning: standard output: can't be written: No space left on device\n"
     assert load(tmp_path / "run").finished
 
 

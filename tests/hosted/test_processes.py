@@ -12,10 +12,10 @@ from hcdyna.hosted.worlds import Worlds
 
 def walk(worlds, steps):
     """What all agents see on a walk of random actions."""
-    rng = np.random.default_rng(0)
-    seen = [np.stack([worlds.reset(i, first=True) for i in range(len(worlds.seeds))])]
+    rng, count = np.random.default_rng(0), len(worlds.envs)
+    seen = [np.stack([worlds.reset(i, seed=i) for i in range(count)])]
     for _ in range(steps):
-        found = worlds.step(rng.integers(3, size=len(worlds.seeds)))
+        found = worlds.step(rng.integers(3, size=count))
         seen.append(found.obs)
         for index in np.flatnonzero(found.terminated | found.truncated):
             seen[-1][index] = worlds.reset(int(index))
@@ -24,9 +24,7 @@ def walk(worlds, steps):
 
 def test_processes_are_for_slow_environments_of_several_seeds():
     kinds = {
-        (name, seeds): isinstance(
-            Worlds(Hosted(f"worlds_of_ours:{name}"), list(range(seeds))).envs[0], Remote
-        )
+        (name, seeds): isinstance(Worlds(Hosted(f"worlds_of_ours:{name}"), seeds).envs[0], Remote)
         for name, seeds in (("Walk-v0", 2), ("Slow-v0", 2), ("Slow-v0", 1))
     }
     assert kinds == {("Walk-v0", 2): False, ("Slow-v0", 2): True, ("Slow-v0", 1): False}
@@ -35,7 +33,7 @@ def test_processes_are_for_slow_environments_of_several_seeds():
 def test_the_same_bits_in_processes():
     seen = {}
     for processes in ("on", "off"):
-        worlds = Worlds(Hosted("worlds_of_ours:Walk-v0", processes=processes), [3, 4, 5])
+        worlds = Worlds(Hosted("worlds_of_ours:Walk-v0", processes=processes), 3)
         seen[processes] = walk(worlds, steps=100)
         worlds.close()
     assert np.array_equal(seen["on"], seen["off"])
@@ -50,27 +48,27 @@ def test_the_same_bits_in_processes():
     ],
 )
 def test_a_failure_there_is_told_here(name, words):
-    worlds = Worlds(Hosted(f"worlds_of_ours:{name}", processes="on"), [0, 1])
+    worlds = Worlds(Hosted(f"worlds_of_ours:{name}", processes="on"), 2)
     with pytest.raises(RunError, match=words):
         walk(worlds, 200)
 
 
 def test_a_reset_that_hangs_there_is_given_up():
-    worlds = Worlds(Hosted("worlds_of_ours:Hangs-v0", processes="on", reset_timeout=2.0), [0])
+    worlds = Worlds(Hosted("worlds_of_ours:Hangs-v0", processes="on", reset_timeout=2.0), 1)
     with pytest.raises(RunError, match=r"reset did not return within 2 s"):
         walk(worlds, 400)
 
 
 def test_a_reset_as_in_the_old_gym_is_told():
-    worlds = Worlds(Hosted("Old-v0"), [0])
+    worlds = Worlds(Hosted("Old-v0"), 1)
     with pytest.raises(RunError, match=r"Old-v0: reset did not return \(obs, info\) \(step 0"):
-        worlds.reset(0, first=True)
+        worlds.reset(0, seed=0)
 
 
 def test_what_only_this_process_knows_stays_here():
-    assert not isinstance(Worlds(Hosted("Slow-v0"), [0, 1]).envs[0], Remote)
+    assert not isinstance(Worlds(Hosted("Slow-v0"), 2).envs[0], Remote)
     with pytest.raises(RunError, match=r"Slow-v0: can't be made in a process of its own .*doesn't"):
-        Worlds(Hosted("Slow-v0", processes="on"), [0])
+        Worlds(Hosted("Slow-v0", processes="on"), 1)
 
 
 def test_a_wrong_word_is_refused():

@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 import hcdyna
 from hcdyna import Run, RunError, Settings, SettingsError, TrainedAgent, Training
 from hcdyna.hosted.environment import Hosted
-from hcdyna.hosted.worlds import scale_of
+from hcdyna.hosted.scaling import scale_of
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.store import Store
 from hcdyna.training import policy_file

@@ -84,4 +84,7 @@ def show(*things: Any) -> None:
 
     console = Console(width=100, markup=False, emoji=False)
     for thing in things:
-        console.print(thing)
+        if isinstance(thing, str):
+            print(thing, flush=True)  # a path must stay in one piece
+        else:
+            console.print(thing)

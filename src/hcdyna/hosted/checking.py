@@ -6,9 +6,8 @@ import time
 
 import numpy as np
 
-from hcdyna.hosted.environment import NO_LIMIT, Hosted, spec_of
-from hcdyna.hosted.processes import is_slow
-from hcdyna.hosted.worlds import Worlds
+from hcdyna.hosted.environment import LONGEST, NO_LIMIT, Hosted, spec_of
+from hcdyna.hosted.worlds import Worlds, is_slow
 from hcdyna.types import Spec
 
 STEPS = 1_000
@@ -17,9 +16,9 @@ STEPS = 1_000
 def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
     """What to know before training, by topic; SettingsError or RunError if it can't be used."""
     spec = spec_of(hosted.id)
-    worlds = Worlds(hosted, [0])
+    worlds = Worlds(hosted, 1)
     rng = np.random.default_rng(0)
-    obs = worlds.reset(0, first=True)
+    obs = worlds.reset(0, seed=0)
     seen, rewards, ends, limits = [obs], [], 0, 0
     start = time.perf_counter()
     for _ in range(steps):
@@ -40,7 +39,7 @@ def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
         "agent, model": ", ".join(hosted.usual.values()),
         "rewards": f"{min(rewards):.3g} to {max(rewards):.3g} in {steps:,} random steps",
         "ends": f"{ends} terminations, which end the return, and {limits} time limits, which don't",
-        "time limit": "none" if spec.time_limit == NO_LIMIT else f"{spec.time_limit:,} steps",
+        "time limit": limit(spec),
         "speed": f"{steps / seconds:,.0f} steps a second here, one environment on one core",
         "several seeds": stepping(hosted),
     }
@@ -80,6 +79,13 @@ def actions(spec: Spec) -> str:
     if spec.num_actions is not None:
         return f"{spec.num_actions} discrete ones"
     return f"{spec.action_size} continuous ones, mapped to −1 … 1"
+
+
+def limit(spec: Spec) -> str:
+    """When episodes are cut."""
+    if spec.time_limit != NO_LIMIT:
+        return f"{spec.time_limit:,} steps"
+    return f"none; evaluation episodes are cut after {LONGEST:,} steps"
 
 
 def stepping(hosted: Hosted) -> str:

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import gymnasium
-import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 
 from hcdyna.errors import SettingsError
+from hcdyna.hosted.failure import close, no_way_out, reason
 from hcdyna.registry import is_hosted
 from hcdyna.settings import PythonOnly, check, number
-from hcdyna.types import Array, Environment, Spec
+from hcdyna.types import Array, Box, Environment, Spec
 
 NO_LIMIT = 2**31 - 1
+LONGEST = 5_000
+"""Steps after which an episode that is only watched is left, where there is no time limit."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Hosted:
     random steps where there are none. Agent, model and climb all see the scaled observation."""
     reset_timeout: float = number(60.0, above=0, static=True)
     """Seconds after which `reset` counts as hanging."""
+    step_timeout: float = number(60.0, above=0, static=True)
+    """Seconds after which `step` counts as hanging."""
     processes: Literal["auto", "on", "off"] = "auto"
     """Each seed's environment in a process of its own: auto, where a step takes over 1 ms."""
     bounds: PythonOnly[Any] = None
@@ -58,13 +62,14 @@ class Hosted:
                 "model = learned, or hcdyna.models.from_function with dynamics of your own"
             )
 
-        def project(obs: Array) -> Array:
-            return jnp.clip(obs, spec.low, spec.high)
-
         def unknown(obs: Array) -> Array:
-            return jnp.zeros((), bool)
+            raise SettingsError(
+                f"environment = {self.id}: does not tell which states end an episode, so that "
+                "model = known_end and skip_terminal = True can't be used; use model = learned, or "
+                "hcdyna.models.PartlyKnown with a function of your own"
+            )
 
-        return Environment(spec, on_the_host, on_the_host, project, unknown)
+        return Environment(spec, on_the_host, on_the_host, Box(spec.low, spec.high), unknown)
 
     @property
     def usual(self) -> dict[str, str]:
@@ -81,34 +86,60 @@ def make(name: str, **options: Any) -> gymnasium.Env:
     """`gymnasium.make`, with errors of one line; a module before a colon is imported first."""
     module, _, _ = name.rpartition(":")
     try:
-        if module:
-            importlib.import_module(module)
-        return gymnasium.make(name.rpartition(":")[2], disable_env_checker=True, **options)
-    except Exception as error:  # anything can go wrong in code that is not ours
-        raise SettingsError(f"environment = {name}: {' '.join(str(error).split())}") from None
+        with no_way_out():
+            if module:
+                importlib.import_module(module)
+            return gymnasium.make(name.rpartition(":")[2], disable_env_checker=True, **options)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # anything can go wrong in code that is not ours
+        words = " ".join(str(error).split()) if isinstance(error, Exception) else ""
+        raise SettingsError(f"environment = {name}: {words or reason(error)}") from None
+
+
+@functools.lru_cache(maxsize=32)
+def spaces_of(name: str) -> tuple[spaces.Space, spaces.Space, int | None]:
+    """Observation space, action space and time limit; SettingsError for what does not fit."""
+    env = make(name)
+    try:
+        with no_way_out():
+            seen, acted = env.observation_space, env.action_space
+            limit = env.spec.max_episode_steps if env.spec is not None else None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # anything can go wrong in code that is not ours
+        raise SettingsError(
+            f"environment = {name}: needs observation_space and action_space; {reason(error)}"
+        ) from None
+    finally:
+        close(name, env)
+    refuse(name, seen, acted)
+    return seen, acted, limit
 
 
 @functools.lru_cache(maxsize=32)
 def spec_of(name: str) -> Spec:
     """Our Spec, from the spaces; SettingsError for what does not fit."""
-    env = make(name)
-    try:
-        seen: Any = env.observation_space
-        acted: Any = env.action_space
-        refuse(name, seen, acted)
-        limit = env.spec.max_episode_steps if env.spec is not None else None
-    finally:
-        env.close()
+    seen: Any
+    acted: Any
+    seen, acted, limit = spaces_of(name)
     discrete = isinstance(acted, spaces.Discrete)
+    with np.errstate(over="ignore"):  # what float32 can't hold is no bound
+        low, high = np.asarray(seen.low, np.float32), np.asarray(seen.high, np.float32)
     return Spec(
         name=name,
-        low=np.asarray(seen.low, np.float32),
-        high=np.asarray(seen.high, np.float32),
+        low=low,
+        high=high,
         discount=0.99,
         time_limit=limit or NO_LIMIT,
         num_actions=int(acted.n) if discrete else None,
         action_size=None if discrete else int(acted.shape[0]),
     )
+
+
+def longest_episode(spec: Spec) -> int:
+    """Steps after which an evaluation episode is cut."""
+    return LONGEST if spec.time_limit == NO_LIMIT else spec.time_limit
 
 
 def refuse(name: str, seen: spaces.Space, acted: spaces.Space) -> None:
@@ -120,9 +151,13 @@ def refuse(name: str, seen: spaces.Space, acted: spaces.Space) -> None:
         raise SettingsError(
             f"environment = {name}: observations are {seen}; must be a Box of one dimension: {hint}"
         )
+    if 0 in seen.shape:
+        raise SettingsError(
+            f"environment = {name}: observations are {seen}; must have at least one variable"
+        )
     if isinstance(acted, spaces.Discrete):
         return
-    fits = isinstance(acted, spaces.Box) and len(acted.shape) == 1
+    fits = isinstance(acted, spaces.Box) and len(acted.shape) == 1 and acted.shape[0] > 0
     if not fits or not np.isfinite([acted.low, acted.high]).all():  # type: ignore[attr-defined]
         raise SettingsError(
             f"environment = {name}: actions are {acted}; must be Discrete (dqn), or a bounded Box "

@@ -9,31 +9,21 @@ from __future__ import annotations
 
 import os
 import pickle
-import statistics
 import subprocess
 import sys
-import time
 import weakref
 from typing import Any
 
-import gymnasium
-
 from hcdyna.errors import RunError
-from hcdyna.hosted.environment import Hosted
-from hcdyna.hosted.failure import within
-
-SLOW = 1e-3
-"""Seconds a step, beyond which a process of its own pays: asking one takes time, too."""
-STEPS = 20
-"""To find out."""
+from hcdyna.hosted.environment import Hosted, spaces_of
 
 
 class Remote:
     """Looks like an environment, as far as training needs one, and can be asked ahead of time."""
 
-    def __init__(self, hosted: Hosted, spaces: tuple[gymnasium.Space, gymnasium.Space]) -> None:
-        self.observation_space, self.action_space = spaces
-        command = [sys.executable, "-m", "hcdyna.hosted.worker", hosted.id]
+    def __init__(self, hosted: Hosted, options: dict[str, Any]) -> None:
+        self.observation_space, self.action_space, _ = spaces_of(hosted.id)
+        command = [sys.executable, "-m", "hcdyna.hosted.worker", hosted.id, str(os.getpid())]
         # What this process can import, that one can.
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         self.process = subprocess.Popen(
@@ -43,7 +33,7 @@ class Remote:
             env=os.environ | {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"},
         )
         self.close = weakref.finalize(self, self.process.kill)
-        self.ask("make")
+        self.ask("make", **options)
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> None:
         """Have a method called; `answer` waits for what comes."""
@@ -73,52 +63,40 @@ class Remote:
         """The answer to an action that was asked about before."""
         return self.answer()
 
+    def render(self) -> Any:
+        self.ask("render")
+        return self.answer()
+
     def _gone(self) -> Exception:
         return ConnectionError(f"its process ended with exit code {self.process.wait()}")
 
 
-def environments(hosted: Hosted, count: int) -> list[Any]:
-    """`count` environments: in processes where that is asked for, or would pay and is possible."""
-    wanted = hosted.processes == "on"
-    if wanted or (hosted.processes == "auto" and count > 1 and is_slow(hosted)):
+def environments(hosted: Hosted, count: int, apart: bool, options: dict[str, Any]) -> list[Any]:
+    """`count` environments, in processes of their own if that is wanted and possible."""
+    if apart:
         try:
-            return in_processes(hosted, count)
+            return in_processes(hosted, count, options)
         except Exception as error:
-            if wanted:
+            if hosted.processes == "on":
                 raise RunError(
                     f"{hosted.id}: can't be made in a process of its own ({error}); give its "
                     "package, as in my_package:Mine-v0, or processes = off"
                 ) from None
-    return [hosted.make() for _ in range(count)]
+    return [hosted.make(**options) for _ in range(count)]
 
 
-def in_processes(hosted: Hosted, count: int) -> list[Remote]:
+def in_processes(hosted: Hosted, count: int, options: dict[str, Any]) -> list[Remote]:
     """Fails where only this process knows the environment, because a script registered it."""
-    env = hosted.make()
-    spaces = env.observation_space, env.action_space
-    env.close()
-    remote = [Remote(hosted, spaces) for _ in range(count)]
+    remote = [Remote(hosted, options) for _ in range(count)]
     for each in remote:
         each.answer()
     return remote
 
 
-def is_slow(hosted: Hosted) -> bool:
-    """From a few random steps, in an environment for that alone."""
-    env = hosted.make()
-    try:
-        within(hosted, lambda: env.reset(seed=0))
-        seconds = []
-        for _ in range(STEPS):
-            start = time.perf_counter()
-            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
-            seconds.append(time.perf_counter() - start)
-            if terminated or truncated:
-                within(hosted, env.reset)
-        return statistics.median(seconds) > SLOW
-    except RunError:
-        raise
-    except Exception:  # training will meet it as well, and say what it is
-        return False
-    finally:
-        env.close()
+def step_all(envs: list[Any], actions: list[Any], answers: list[Any]) -> None:
+    """Append what each environment answers; those in processes of their own begin all at once."""
+    for env, action in zip(envs, actions, strict=True):
+        if isinstance(env, Remote):
+            env.ask("step", action)
+    for env, action in zip(envs, actions, strict=True):
+        answers.append(env.step(action))

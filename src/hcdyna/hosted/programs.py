@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from functools import partial
 
 import jax
@@ -10,8 +12,10 @@ import numpy as np
 
 from hcdyna.dyna import build
 from hcdyna.errors import RunError
+from hcdyna.hosted.environment import longest_episode
 from hcdyna.hosted.failure import HostFailed
-from hcdyna.hosted.worlds import Step, Worlds
+from hcdyna.hosted.scaling import known_scale, scale_of
+from hcdyna.hosted.worlds import Read, Step, Worlds, as_float32
 from hcdyna.settings import Settings, with_numbers
 from hcdyna.training.compiled import AgentLife, Numbers, Programs, of_agent, random_action
 from hcdyna.training.evaluation import STREAM
@@ -36,6 +40,7 @@ class Host:
         self.static, self.seeds = static, seeds
         self.worlds: Worlds | None = None
         self.tests: Worlds | None = None
+        self.read: Read = as_float32
         self.at: np.ndarray | None = None
         """Where the environments stand; a life that stands elsewhere begins a new episode."""
         self._init = jax.jit(jax.vmap(partial(init, static)))
@@ -55,25 +60,27 @@ class Host:
         self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
     ) -> tuple[AgentLife, Info]:
         """`length` steps of all agents."""
-        worlds = self._worlds()
-        if self.at is None or not np.array_equal(self.at, np.asarray(life.obs)):
-            life = self._begin(life, worlds)
         step, total, done = self._advance[warm_up], None, 0
-        action = self._act[warm_up](life, numbers)
+        before = steps_of(life)
         try:
+            life = self._scaled(life)
+            worlds = self._worlds()
+            if self.at is None or not np.array_equal(self.at, np.asarray(life.obs)):
+                life = self._begin(life, worlds)
+            action = self._act[warm_up](life, numbers)
             while done < length:
                 found = worlds.step(np.asarray(action))
                 over = found.terminated | found.truncated
                 start = found.obs.copy()
                 for index in np.flatnonzero(over):
-                    start[index] = worlds.reset(int(index))
+                    seed = episode_seed(self.seeds[index], before + done + 1)
+                    start[index] = worlds.reset(int(index), seed)
                 self.at = start
                 news = packed(found, over, start)
                 life, total, action = step(life, numbers, total, action, news)
                 done += 1
         except RunError as error:
-            self.at = None
-            raise HostFailed(str(error), life, done) from None
+            raise self._failed(error, life, done) from None
         share = 1.0 / length
         return life, jax.tree.map(lambda x: x * share, total)
 
@@ -81,52 +88,115 @@ class Host:
         self, life: AgentLife, numbers: Numbers, seeds: Array, step: int
     ) -> tuple[Array, Array, Info]:
         """Returns and lengths [agents, episodes] on environments of their own."""
-        if self.tests is None:
-            self.tests = Worlds(self.static.environment, self.seeds)
-            for index in range(len(self.seeds)):
-                self.tests.reset(index, first=True)
-        episodes = [self._episode(life, numbers, step, e) for e in range(self._episodes)]
+        try:
+            self._scaled(life)
+            if self.tests is None:
+                self.tests = Worlds(self.static.environment, len(self.seeds))
+            self.tests.read = self.read
+            episodes = [
+                self._episode(self.tests, life, numbers, step, episode)
+                for episode in range(self.static.evaluation.episodes)
+            ]
+        except RunError as error:
+            raise self._failed(error, life, done=0) from None
         returns, lengths = (np.stack(x, axis=1) for x in zip(*episodes, strict=True))
         return jnp.asarray(returns), jnp.asarray(lengths), {}
 
-    @property
-    def _episodes(self) -> int:
-        return self.static.evaluation.episodes
-
     def _episode(
-        self, life: AgentLife, numbers: Numbers, step: int, episode: int
+        self, tests: Worlds, life: AgentLife, numbers: Numbers, step: int, episode: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        tests, agents = self.tests, len(self.seeds)
-        assert tests is not None
-        obs = np.stack([tests.reset(index) for index in range(agents)])
+        agents, longest = len(self.seeds), longest_episode(self.static.environment.build().spec)
+        seeds = [episode_seed(seed, step, STREAM, episode) for seed in self.seeds]
+        obs = np.stack([tests.reset(index, seed) for index, seed in enumerate(seeds)])
         returns, lengths = np.zeros(agents, np.float32), np.zeros(agents, np.int32)
         running, turn = np.ones(agents, bool), 0
-        place = np.array([step, episode], np.uint32)
         while running.any():
-            when = np.broadcast_to(np.append(place, np.uint32(turn)), (agents, 3))
+            when = np.broadcast_to(np.array([step, episode, turn], np.uint32), (agents, 3))
             action = np.asarray(self._test(life, numbers, obs, when))
-            found = tests.step(action)
-            returns += np.where(running, found.reward, 0.0)
-            lengths += running
-            over = found.terminated | found.truncated
-            obs, turn = found.obs, turn + 1
-            for index in np.flatnonzero(over):
-                obs[index] = tests.reset(int(index))
-            running &= ~over & (lengths < self.static.environment.build().spec.time_limit)
+            which = np.flatnonzero(running)
+            found = tests.step(action[which], which.tolist())
+            obs[which] = found.obs
+            returns[which] += found.reward
+            lengths[which] += 1
+            running[which] = ~(found.terminated | found.truncated) & (lengths[which] < longest)
+            turn += 1
         return returns, lengths
 
     def _worlds(self) -> Worlds:
         if self.worlds is None:
-            self.worlds = Worlds(self.static.environment, self.seeds)
+            self.worlds = Worlds(self.static.environment, len(self.seeds))
+        self.worlds.read = self.read
         return self.worlds
 
     def _begin(self, life: AgentLife, worlds: Worlds) -> AgentLife:
-        """A first episode, or a new one after the process was interrupted."""
-        fresh = not np.asarray(life.dyna.replay.total).any()
-        obs = np.stack([worlds.reset(i, first=fresh) for i in range(len(self.seeds))])
+        """The first episodes, or those that were interrupted, retraced to where they were.
+
+        An environment that does not come to the same state again begins a new episode.
+        """
+        steps, lengths = steps_of(life), np.array(life.episode_step)
+        lost, obs = np.ones(len(self.seeds), bool), np.array(life.obs)
+        if steps > 0:
+            with contextlib.suppress(RunError):
+                found = retraced(life, worlds, self.seeds)
+                lost = ~(found == obs).all(axis=1)
+            if lost.any():
+                warnings.warn(
+                    f"{self.static.environment.id}: did not come to where it was by the same seed "
+                    "and actions; a new episode begins, so the run goes on, but not bit for bit",
+                    stacklevel=2,
+                )
+        for index in np.flatnonzero(lost):
+            obs[index] = worlds.reset(int(index), episode_seed(self.seeds[index], steps))
+            lengths[index] = 0
         self.at = obs
-        zero = np.zeros(len(self.seeds), np.int32)
-        return life._replace(obs=jnp.asarray(obs), episode_step=jnp.asarray(zero))
+        return life._replace(obs=jnp.asarray(obs), episode_step=jnp.asarray(lengths))
+
+    def _scaled(self, life: AgentLife) -> AgentLife:
+        """Read observations with the scale of this life, which is measured if it has none yet."""
+        if not self.static.environment.scaling:
+            return life
+        scale = known_scale(np.asarray(life.scale)[0])
+        if scale is None:
+            scale = scale_of(self.static.environment)
+            everywhere = np.broadcast_to(np.stack(scale), life.scale.shape)
+            life = life._replace(scale=jnp.asarray(everywhere))
+        self.read = scale.__call__
+        return life
+
+    def _failed(self, error: Exception, life: AgentLife, done: int) -> HostFailed:
+        """With what was learned; whoever goes on gets new environments."""
+        self.worlds = self.tests = self.at = None
+        return HostFailed(str(error), life, done)
+
+
+def retraced(life: AgentLife, worlds: Worlds, seeds: list[int]) -> np.ndarray:
+    """Observations [agents, d] after the steps of the present episodes, taken again.
+
+    Their actions are the last ones in the replay buffers, and an episode's seed is known.
+    """
+    steps, lengths = steps_of(life), np.asarray(life.episode_step)
+    begun = [episode_seed(seed, steps - n) for seed, n in zip(seeds, lengths.tolist(), strict=True)]
+    obs = np.stack([worlds.reset(index, seed) for index, seed in enumerate(begun)])
+    actions = np.asarray(life.dyna.replay.data.action)
+    capacity = actions.shape[1]
+    if lengths.max(initial=0) > capacity:
+        raise RunError("the replay buffer does not hold the whole episode")
+    for turn in range(lengths.max(initial=0)):
+        which = np.flatnonzero(lengths > turn)
+        places = (steps - lengths[which] + turn) % capacity
+        obs[which] = worlds.step(actions[which, places], which.tolist()).obs
+    return obs
+
+
+def steps_of(life: AgentLife) -> int:
+    """The steps that all agents have taken."""
+    return int(np.asarray(life.dyna.replay.total)[0])
+
+
+def episode_seed(seed: int, step: int, *more: int) -> int:
+    """For `reset`: of the agent's seed and the step alone, so that every process finds the same."""
+    (word,) = np.random.SeedSequence((seed, step, *more)).generate_state(1)
+    return int(word >> 1)  # some environments take no more than 31 bits
 
 
 def packed(found: Step, over: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -141,7 +211,8 @@ def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
     life_key, init_key, _ = jax.random.split(jax.random.key(seed), 3)
     obs = jnp.asarray(env.spec.example_obs())
     nothing = (jnp.full_like(obs, jnp.inf), jnp.full_like(obs, -jnp.inf))
-    return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32), nothing)
+    scale = jnp.full((2, *obs.shape), jnp.nan) if static.environment.scaling else ()
+    return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32), nothing, scale)
 
 
 def settings_now(static: Settings, life: AgentLife, numbers: Numbers) -> Settings:
@@ -187,7 +258,7 @@ def time_step(
     learn = dyna.observe if warm_up else dyna.learn
     state, info = learn(learn_key, life.dyna, transition)
     episode_step = jnp.where(over > 0, 0, life.episode_step + 1)
-    life = AgentLife(key, state, start, episode_step, life.seen)
+    life = life._replace(key=key, dyna=state, obs=start, episode_step=episode_step)
     info = {name: x.astype(jnp.float32) for name, x in info.items()}
     total = info if total is None else jax.tree.map(jnp.add, total, info)
     return life, total, choose(static, warm_up, life, numbers)

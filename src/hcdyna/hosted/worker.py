@@ -1,17 +1,25 @@
-"""The other side of `processes.Remote`: python -m hcdyna.hosted.worker ID serves one environment.
+"""The other side of `processes.Remote`: python -m hcdyna.hosted.worker ID PARENT serves one
+environment to the process with that number.
 
 Requests are (method, arguments, options), answers (whether it went well, what came), both pickled.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import signal
 import sys
+import threading
+import time
 from typing import Any, BinaryIO
 
 from hcdyna.hosted.environment import make
+
+ENTRIES = {"reset": 2, "step": 5}
+"""Of what these return; the last is `info`."""
+PR_SET_PDEATHSIG = 1
 
 
 def serve(name: str, requests: BinaryIO, answers: BinaryIO) -> None:
@@ -24,18 +32,42 @@ def serve(name: str, requests: BinaryIO, answers: BinaryIO) -> None:
             return
         try:
             if method == "make":
-                env, came = make(name), None
+                env, came = make(name, **options), None
             else:
-                came = getattr(env, method)(*arguments, **options)
+                came = without_info(method, getattr(env, method)(*arguments, **options))
             answer = pickle.dumps((True, came))
-        except Exception as error:  # anything can go wrong in code that is not ours
+        except BaseException as error:  # anything can go wrong in code that is not ours
             answer = pickle.dumps((False, (type(error).__name__, str(error))))
         answers.write(answer)
         answers.flush()
 
 
+def without_info(method: str, came: Any) -> Any:
+    """Nobody reads it there, and it may hold what can't be sent."""
+    if isinstance(came, tuple) and len(came) == ENTRIES.get(method):
+        return *came[:-1], {}
+    return came
+
+
+def end_with(parent: int) -> None:
+    """End this process when the other has ended in any way, even if the environment hangs."""
+    if sys.platform == "linux":  # also where the environment lets no other thread run
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the other process to decide
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # It is for the other process to decide. Unlike SIG_IGN, programs started here don't inherit
+        # this.
+        signal.signal(number, lambda number, frame: None)
+    end_with(int(sys.argv[2]))
     # What the environment prints must not get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

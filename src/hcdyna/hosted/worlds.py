@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hcdyna.errors import RunError
+from hcdyna.errors import RunError, SettingsError
+from hcdyna.hosted.answers import is_flag, is_number, shown
 from hcdyna.hosted.environment import Hosted, to_action
-from hcdyna.hosted.failure import within
-from hcdyna.hosted.processes import Remote, environments
+from hcdyna.hosted.failure import Broke, Hanging, Keeper
+from hcdyna.hosted.processes import Remote, environments, step_all
 
-RANDOM_STEPS = 1_000
-"""For the scale of variables without bounds."""
+SLOW = 1e-3
+"""Seconds a step, beyond which a process of its own pays: asking one takes time, too."""
+STEPS = 20
+"""To find out."""
 
-
-class Scale(NamedTuple):
-    """scaled = (obs − centre) / width"""
-
-    centre: np.ndarray
-    width: np.ndarray
-
-    def __call__(self, obs: np.ndarray) -> np.ndarray:
-        return ((obs - self.centre) / self.width).astype(np.float32)
+Read = Callable[[np.ndarray], np.ndarray]
+"""What is made of an observation."""
 
 
 class Step(NamedTuple):
@@ -35,101 +35,145 @@ class Step(NamedTuple):
     truncated: np.ndarray
 
 
+def as_float32(obs: np.ndarray) -> np.ndarray:
+    """A copy, since environments may write into what they returned."""
+    return np.array(obs, np.float32)
+
+
 class Worlds:
-    """One environment for each agent. After an episode's end it waits for `reset`."""
+    """`count` environments. After an episode's end each waits for `reset`.
 
-    def __init__(self, hosted: Hosted, seeds: list[int]) -> None:
-        self.hosted, self.seeds = hosted, seeds
-        self.envs = environments(hosted, len(seeds))
-        self.space: Any = self.envs[0].observation_space
-        self.scale = scale_of(hosted) if hosted.scaling else None
-        self.steps = 0
+    `options` are those of `gymnasium.make`.
+    """
 
-    def reset(self, index: int, first: bool = False) -> np.ndarray:
-        """A new episode of one agent; the first one is seeded."""
-        env, seed = self.envs[index], self.seeds[index] if first else None
+    def __init__(self, hosted: Hosted, count: int, read: Read = as_float32, **options: Any) -> None:
+        self.hosted, self.read = hosted, read
+        self.keeper, self.steps = Keeper(), 0
+        apart = hosted.processes == "on" or (
+            hosted.processes == "auto" and count > 1 and is_slow(hosted)
+        )
 
-        def patiently() -> Any:
-            return within(self.hosted, lambda: env.reset(seed=seed), self.steps)
+        def make() -> tuple[list[Any], Any, Any]:
+            envs = environments(hosted, count, apart, options)
+            return envs, envs[0].observation_space, envs[0].action_space
 
-        answer = self._ask("reset", patiently)
+        try:
+            self.envs, self.space, self.actions = self._ask("make", make, None)
+        except SettingsError as error:  # the settings are good: one like it was made before
+            raise RunError(str(error)) from None
+
+    def reset(self, index: int, seed: int | None = None) -> np.ndarray:
+        """A new episode of one agent."""
+        env = self.envs[index]
+        answer = self._ask("reset", lambda: env.reset(seed=seed), self.hosted.reset_timeout)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise self._wrong("reset", "did not return (obs, info)")
         return self._seen(answer[0], "reset")
 
-    def step(self, actions: np.ndarray) -> Step:
-        """One step of all agents."""
+    def step(self, actions: np.ndarray, which: Sequence[int] | None = None) -> Step:
+        """One step of all agents, or of some; an action is an index or numbers in [−1, 1]."""
+        return self.take([to_action(self.actions, x) for x in actions], which)
+
+    def take(self, actions: list[Any], which: Sequence[int] | None = None) -> Step:
+        """The same with actions of the environment's own."""
         self.steps += 1
-        given = [to_action(env.action_space, x) for env, x in zip(self.envs, actions, strict=True)]
-        self._ask("step", lambda: ask_ahead(self.envs, given))
-        rows = [self._step(env, action) for env, action in zip(self.envs, given, strict=True)]
-        obs, reward, terminated, truncated = zip(*rows, strict=True)
+        envs = self.envs if which is None else [self.envs[index] for index in which]
+        answers: list[Any] = []
+        self._ask(
+            "step",
+            lambda: step_all(envs, actions, answers),
+            self.hosted.step_timeout,
+            lambda: len(answers),
+        )
+        obs, reward, terminated, truncated = zip(*map(self._checked, answers), strict=True)
         return Step(
             np.stack(obs), np.array(reward, np.float32), np.array(terminated), np.array(truncated)
         )
 
-    def close(self) -> None:
-        for env in self.envs:
-            env.close()
+    def picture(self) -> Any:
+        """What the first environment draws."""
+        return self._ask("render", self.envs[0].render, self.hosted.step_timeout)
 
-    def _step(self, env: Any, action: Any) -> tuple:
-        answer = self._ask("step", lambda: env.step(action))
+    def close(self) -> None:
+        """With a warning if an environment can't be closed."""
+        for env in self.envs:
+            try:
+                self._ask("close", env.close, self.hosted.step_timeout)
+            except RunError as error:
+                warnings.warn(str(error), stacklevel=2)
+
+    def _checked(self, answer: Any) -> tuple[np.ndarray, float, bool, bool]:
         if not isinstance(answer, tuple) or len(answer) != 5:
             raise self._wrong("step", "did not return (obs, reward, terminated, truncated, info)")
         obs, reward, terminated, truncated, _ = answer
-        if not isinstance(reward, int | float | np.number) or not np.isfinite(reward):
-            raise self._wrong("step", f"returned the reward {reward!r}; must be a finite number")
+        if not is_number(reward):
+            what = f"returned the reward {shown(reward)}; must be a finite number in float32"
+            raise self._wrong("step", what)
+        for name, flag in (("terminated", terminated), ("truncated", truncated)):
+            if not is_flag(flag):
+                what = f"returned {name} = {shown(flag)}; must be True or False"
+                raise self._wrong("step", what)
         return self._seen(obs, "step"), float(reward), bool(terminated), bool(truncated)
 
     def _seen(self, obs: Any, where: str) -> np.ndarray:
         shape, dtype = self.space.shape, self.space.dtype
         found = getattr(obs, "dtype", None)
         if getattr(obs, "shape", None) != shape:
-            text = f"an observation of shape {np.shape(obs)}; its space says {shape}"
+            text = f"an observation {shown(obs)}; its space says shape {shape}"
+            if hasattr(obs, "shape"):
+                text = f"an observation of shape {shown(obs.shape)}; its space says {shape}"
             raise self._wrong(where, f"returned {text}")
         if found != dtype:
             raise self._wrong(where, f"returned observations of {found}; its space says {dtype}")
-        if not np.isfinite(obs).all():
-            raise self._wrong(where, f"returned an observation that is not finite: {obs}")
-        return np.asarray(obs, np.float32) if self.scale is None else self.scale(obs)
+        with np.errstate(all="ignore"):
+            row = self.read(obs)
+            sound = np.isfinite(row.astype(np.float32, copy=False)).all()
+        if not sound:
+            what = f"returned an observation that is not finite in float32: {shown(obs)}"
+            raise self._wrong(where, what)
+        return row
 
-    def _ask(self, where: str, call: Callable[[], Any]) -> Any:
+    def _ask(
+        self,
+        where: str,
+        call: Callable[[], Any],
+        seconds: float | None,
+        progress: Callable[[], int] = lambda: 0,
+    ) -> Any:
         try:
-            return call()
-        except RunError:
-            raise
-        except Exception as error:  # anything can go wrong in code that is not ours
-            kind = type(error).__name__
-            raise self._wrong(where, f"raised {kind}: {' '.join(str(error).split())}") from None
+            return self.keeper.call(call, seconds, progress)
+        except Broke as error:
+            raise self._wrong(where, str(error)) from None
+        except TimeoutError:
+            for env in self.envs:
+                if isinstance(env, Remote):
+                    env.close()
+            option = "reset" if where == "reset" else "step"
+            raise Hanging(
+                f"{self.hosted.id}: {where} did not return within {seconds:g} s (step {self.steps} "
+                f"of this process); give --env.{option}-timeout if it needs longer"
+            ) from None
 
     def _wrong(self, where: str, what: str) -> RunError:
         return RunError(f"{self.hosted.id}: {where} {what} (step {self.steps} of this process)")
 
 
-def ask_ahead(envs: list[Any], actions: list[Any]) -> None:
-    """Environments in processes of their own begin their steps, all at once."""
-    for env, action in zip(envs, actions, strict=True):
-        if isinstance(env, Remote):
-            env.ask("step", action)
-
-
-def scale_of(hosted: Hosted) -> Scale:
-    """By the bounds, or by random steps where there are none."""
-    env = hosted.make()
-    space: Any = env.observation_space
-    low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
-    bounded = (np.abs(low) < 1e6) & (np.abs(high) < 1e6)
-    low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 0.0)
-    obs, _ = within(hosted, lambda: env.reset(seed=0))
-    env.action_space.seed(0)
-    rows = [obs]
-    for _ in range(RANDOM_STEPS):
-        obs, _, terminated, truncated, _ = env.step(env.action_space.sample())
-        rows.append(obs)
-        if terminated or truncated:
-            rows.append(within(hosted, env.reset)[0])
-    env.close()
-    seen = np.asarray(rows, np.float64)
-    centre = np.where(bounded, (low + high) / 2, seen.mean(axis=0))
-    width = np.where(bounded, (high - low) / 2, 2 * seen.std(axis=0))
-    return Scale(centre, np.where(width > 1e-6, width, 1.0))
+def is_slow(hosted: Hosted) -> bool:
+    """From a few random steps, in an environment for that alone."""
+    try:
+        worlds = Worlds(replace(hosted, processes="off"), 1)
+        worlds.reset(0, seed=0)
+        seconds = []
+        for _ in range(STEPS):
+            action = worlds.actions.sample()
+            start = time.perf_counter()
+            found = worlds.take([action])
+            seconds.append(time.perf_counter() - start)
+            if found.terminated[0] or found.truncated[0]:
+                worlds.reset(0)
+        worlds.close()
+    except Hanging:
+        raise
+    except RunError:  # training will meet it as well, and say what it is
+        return False
+    return statistics.median(seconds) > SLOW

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
+
 from hcdyna.models.learned import LearnedModel
 from hcdyna.types import Array, Environment, Key, Model, Outcome
 
@@ -18,6 +20,8 @@ class KnownEnd(LearnedModel):
 
     def build(self, env: Environment) -> Model:
         model = super().build(env)
+        # An environment that does not know its ends refuses here, before anything runs.
+        jax.eval_shape(env.terminal, env.spec.example_obs())
 
         def predict(key: Key, state: object, obs: Array, action: Array) -> Outcome:
             outcome = model.predict(key, state, obs, action)

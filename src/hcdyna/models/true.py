@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
+
 from hcdyna.types import Environment, Model
 
 
@@ -12,6 +14,10 @@ class TrueModel:
     """Ask the environment itself; nothing to learn."""
 
     def build(self, env: Environment) -> Model:
+        # An environment that can't be asked for any state refuses here, before anything runs.
+        jax.eval_shape(
+            env.dynamics, jax.random.key(0), env.spec.example_obs(), env.spec.example_action()
+        )
         return Model(
             init=lambda key: (),
             predict=lambda key, state, obs, action: env.dynamics(key, obs, action),

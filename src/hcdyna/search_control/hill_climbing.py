@@ -67,6 +67,8 @@ class HillClimbing:
     def build(self, env: Environment) -> SearchControl:
         if env.spec.num_states is not None:
             return TabularHillClimbing(self.steps, queue_size=self.queue_size).build(env)
+        if self.skip_terminal:  # an environment that does not know its ends refuses here
+            jax.eval_shape(env.terminal, env.spec.example_obs())
         return queued(
             self._propose,
             self.queue_size,

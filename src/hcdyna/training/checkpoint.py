@@ -15,6 +15,9 @@ import numpy as np
 from hcdyna.errors import RunError
 from hcdyna.ring import Ring
 
+SCALE = ".scale"
+"""Not in the checkpoints of runs from before it was kept, for which it is measured again."""
+
 
 def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
     """Path in the state → array [agents, …]."""
@@ -35,10 +38,13 @@ def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
 def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
     """The state again; `like` has its structure, shapes and types, padding aside."""
     used = set()
+    agents = max((len(x) for x in arrays.values() if x.ndim), default=0)
 
     def find(path: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         used.add(path)
         found = arrays.get(path)
+        if found is None and path == SCALE:
+            found = np.full((agents, *shape), np.nan, dtype)
         if found is None or found.shape[1:] != shape or found.dtype != dtype:
             raise RunError(f"checkpoint: {path} is missing or of another shape")
         return found

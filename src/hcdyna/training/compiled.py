@@ -40,6 +40,8 @@ class AgentLife(NamedTuple):
     episode_step: Array
     seen: Any = ()
     """Of environments on the host: the lowest and highest values of each variable so far."""
+    scale: Any = ()
+    """Of those that scale observations: centre and width [2, d]; NaN: not measured yet."""
 
 
 class Programs(NamedTuple):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
 
-from hcdyna.errors import SettingsError
-from hcdyna.hosted.environment import Hosted
+from hcdyna.errors import RunError
+from hcdyna.hosted.environment import LONGEST, Hosted, longest_episode
+from hcdyna.hosted.worlds import Worlds
 from hcdyna.training.trained import AFTERWARDS, TrainedAgent, checked_epsilon
-
-LONGEST = 5_000
-"""Steps after which an episode is left, for worlds that have no time limit."""
 
 
 class Episode(NamedTuple):
@@ -49,18 +48,20 @@ def play(
     epsilon: float | None = None,
     longest: int = LONGEST,
     pictures: int = 0,
+    world: World | None = None,
 ) -> Episode:
     """One episode as in evaluations: ε-greedy, or without noise where actions are continuous.
 
     `epsilon` is that of the run's evaluations if not given. At most so many `pictures` are kept,
-    evenly spaced, and the last one.
+    evenly spaced, and the last one. A `world` that is given stays open for more episodes.
     """
     settings, discrete = agent.settings, agent.spec.num_actions is not None
     epsilon = checked_epsilon(settings.evaluation.epsilon if epsilon is None else epsilon)
     draw = np.random.default_rng((AFTERWARDS, *np.atleast_1d(seed)))
-    world = world_of(agent, pictures > 0)
     gallery = Gallery(pictures)
-    try:
+    with contextlib.ExitStack() as stack:
+        if world is None:
+            world = stack.enter_context(contextlib.closing(world_of(agent, pictures > 0)))
         states = [world.reset(int(draw.integers(2**32)))]
         rewards: list[float] = []
         terminated = truncated = False
@@ -74,8 +75,6 @@ def play(
             rewards.append(reward)
             gallery.hang(len(rewards), world)
         gallery.hang(len(rewards), world, last=True)
-    finally:
-        world.close()
     return Episode(np.stack(states), np.array(rewards), terminated, gallery.pictures)
 
 
@@ -83,10 +82,12 @@ def returns_and_lengths(
     agents: list[TrainedAgent], seeds: list[int], episodes: int, epsilon: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both [agents, episodes]; for worlds that can't be compiled, and so one after the other."""
-    found = [
-        [play(agent, (seed, number), epsilon, agent.spec.time_limit) for number in range(episodes)]
-        for agent, seed in zip(agents, seeds, strict=True)
-    ]
+    longest = longest_episode(agents[0].spec)
+    with contextlib.closing(world_of(agents[0], pictures=False)) as world:
+        found = [
+            [play(agent, (seed, n), epsilon, longest, world=world) for n in range(episodes)]
+            for agent, seed in zip(agents, seeds, strict=True)
+        ]
     returns = np.array([[episode.rewards.sum() for episode in row] for row in found], np.float32)
     lengths = np.array([[len(episode.rewards) for episode in row] for row in found], np.int32)
     return returns, lengths
@@ -154,29 +155,33 @@ class _HostedWorld:
 
     def __init__(self, hosted: Hosted, pictures: bool) -> None:
         self.hosted = hosted
+        self.worlds = self._made(**({"render_mode": "rgb_array"} if pictures else {}))
+
+    def _made(self, **options: Any) -> Worlds:
+        """It may know of no pictures."""
         try:
-            self.env = hosted.make(**({"render_mode": "rgb_array"} if pictures else {}))
-        except SettingsError:
-            if not pictures:
+            return Worlds(self.hosted, 1, np.array, **options)  # the agent itself scales
+        except RunError:
+            if not options:
                 raise
-            self.env = hosted.make()
+        return self._made()
 
     def reset(self, seed: int) -> np.ndarray:
-        return np.asarray(self.env.reset(seed=seed)[0])
+        return self.worlds.reset(0, seed)
 
     def step(self, seed: int, action: Any) -> tuple[np.ndarray, float, bool, bool]:
-        obs, reward, terminated, truncated, _ = self.env.step(action)
-        return np.asarray(obs), float(reward), bool(terminated), bool(truncated)
+        found = self.worlds.take([action])
+        ends = bool(found.terminated[0]), bool(found.truncated[0])
+        return found.obs[0], float(found.reward[0]), *ends
 
     def picture(self) -> np.ndarray | None:
         """None if it can't be drawn, for instance because pygame is not installed."""
         try:
-            found = np.asarray(self.env.render())
-        except Exception as error:  # anything can go wrong in code that is not ours
-            why = " ".join(str(error).split())
-            warnings.warn(f"{self.hosted.id} can't be drawn: {why}", stacklevel=2)
+            found = np.asarray(self.worlds.picture())
+        except RunError as error:
+            warnings.warn(f"{self.hosted.id} can't be drawn: {error}", stacklevel=2)
             return None
         return found if found.ndim == 3 else None
 
     def close(self) -> None:
-        self.env.close()
+        self.worlds.close()

@@ -27,6 +27,8 @@ from hcdyna.training.trained import TrainedAgent, behave
 
 FORMAT = 1
 SUFFIX = ".safetensors"
+SCALE = "observation_scale"
+"""The name of what observations are scaled by, centre and width [2, d], where they are."""
 
 
 def load(path: str | Path, curves: bool = True) -> Any:
@@ -53,6 +55,8 @@ def save(agent: TrainedAgent, path: str | Path) -> Path:
     settings = settings_to_plain(agent.settings)
     leaves = named_leaves(agent.state)
     tensors = {name: np.ascontiguousarray(leaves[name]) for name in read_by(agent.settings)}
+    if agent.scale is not None:
+        tensors[SCALE] = np.stack(agent.scale)
     record = {"format": FORMAT, "settings": settings, "checksum": checksum(settings, tensors)}
     # Under one name, since several come in any order, and equal agents shall be equal files.
     content = to_bytes(tensors, {"hcdyna": json.dumps(record)})
@@ -72,6 +76,7 @@ def load_agent(path: Path) -> TrainedAgent:
         needed = read_by(settings)
     except (ValueError, TypeError) as error:  # a SettingsError is a ValueError
         raise RunError(f"{path}: {error}") from None
+    scale = scale_in(path, settings, tensors)
     shapes = named_leaves(like)
     for name in needed | tensors.keys():
         found, right = tensors.get(name), shapes.get(name)
@@ -80,7 +85,18 @@ def load_agent(path: Path) -> TrainedAgent:
             raise RunError(f"{path}: {name} is missing or does not fit the settings")
     # What the policy doesn't read (targets, moments of Adam, …) isn't in the file.
     leaves = [tensors.get(name, np.zeros(x.shape, x.dtype)) for name, x in shapes.items()]
-    return TrainedAgent(settings, jax.tree.unflatten(jax.tree.structure(like), leaves))
+    return TrainedAgent(settings, jax.tree.unflatten(jax.tree.structure(like), leaves), scale)
+
+
+def scale_in(path: Path, settings: Settings, tensors: dict[str, np.ndarray]) -> Any:
+    """Take it out of the arrays; () where there is none, as in files from before it was kept."""
+    scale = tensors.pop(SCALE, None)
+    if scale is None:
+        return ()
+    right = (2, *settings.environment.build().spec.low.shape)
+    if scale.shape != right or scale.dtype != np.float32 or not np.isfinite(scale).all():
+        raise RunError(f"{path}: {SCALE} does not fit the settings")
+    return scale
 
 
 def read(path: Path) -> tuple[Any, dict[str, np.ndarray]]:

@@ -158,8 +158,12 @@ class Run:
 
     def state(self, seed: int, setting: int = 0) -> Any:
         """The final DynaState of one agent, on the host."""
+        return self._state_and_scale(seed, setting)[0]
+
+    def _state_and_scale(self, seed: int, setting: int) -> tuple[Any, Any]:
         index = setting * len(self.seeds) + self.seeds.index(seed)
-        return jax.tree.map(lambda x: np.asarray(x[index]), self.final().dyna)
+        life = self.final()
+        return jax.tree.map(lambda x: np.asarray(x[index]), (life.dyna, life.scale))
 
     def agent(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
         """One trained agent, ready to act; the first seed if none is named."""
@@ -168,11 +172,12 @@ class Run:
             raise SettingsError(f"seed = {seed}: must be one of {self.seeds}")
         if not 0 <= setting < len(self.settings):
             raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
-        return TrainedAgent(to_act(self.settings[setting]), self.state(seed, setting).agent)
+        state, scale = self._state_and_scale(seed, setting)
+        return TrainedAgent(to_act(self.settings[setting]), state.agent, scale)
 
     def evaluate(
         self, episodes: int = 20, epsilon: float | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns and lengths [settings, seeds, episodes] of new episodes of the final agents."""
-        settings = [to_act(each) for each in self.settings]
-        return evaluate(settings, self.seeds, self.final().dyna.agent, episodes, epsilon)
+        life, settings = self.final(), [to_act(each) for each in self.settings]
+        return evaluate(settings, self.seeds, life.dyna.agent, episodes, epsilon, life.scale)

@@ -13,8 +13,8 @@ import numpy as np
 from gymnasium import spaces
 
 from hcdyna.errors import SettingsError
-from hcdyna.hosted.environment import Hosted, to_action
-from hcdyna.hosted.worlds import Scale, scale_of
+from hcdyna.hosted.environment import Hosted, spaces_of, to_action
+from hcdyna.hosted.scaling import Scale, known_scale, scale_of
 from hcdyna.settings import Settings
 from hcdyna.training.evaluation import run_episode
 from hcdyna.types import Agent, Array, Key, Spec
@@ -40,8 +40,10 @@ class TrainedAgent:
     True
     """
 
-    def __init__(self, settings: Settings, state: Any) -> None:
+    def __init__(self, settings: Settings, state: Any, scale: Any = ()) -> None:
+        """`scale` [2, d] is that of the run, as in `AgentLife`."""
         self.settings, self.state = settings, state
+        self._known_scale = known_scale(scale)
         self.spec = settings.environment.build().spec
         agent = settings.agent.build(self.spec)
         self._greedy = jax.jit(jax.vmap(agent.greedy, (None, 0)))
@@ -91,7 +93,7 @@ class TrainedAgent:
             raise SettingsError(
                 f"obs of shape {rows.shape}: must be {shape} for one or (n, *{shape}) for many"
             )
-        rows = rows if self._scale is None else self._scale(rows)
+        rows = rows if self.scale is None else self.scale(rows)
         rows = rows.astype(self.spec.low.dtype)
         found = np.asarray(function(self.state, rows[None] if one else rows, *more))
         return found[0] if one else found
@@ -108,18 +110,17 @@ class TrainedAgent:
     @functools.cached_property
     def _space(self) -> spaces.Space | None:
         """The action space of a Gymnasium environment; None where the world is ours."""
-        if not isinstance(self.settings.environment, Hosted):
-            return None
-        env = self.settings.environment.make()
-        env.close()
-        return env.action_space
+        environment = self.settings.environment
+        return spaces_of(environment.id)[1] if isinstance(environment, Hosted) else None
 
     @functools.cached_property
-    def _scale(self) -> Scale | None:
+    def scale(self) -> Scale | None:
         """What observations were scaled by in training, if they were."""
         environment = self.settings.environment
-        hosted = isinstance(environment, Hosted) and environment.scaling
-        return scale_of(environment) if hosted else None
+        if not isinstance(environment, Hosted) or not environment.scaling:
+            return None
+        # Runs and files from before it was kept have none: it is measured again.
+        return scale_of(environment) if self._known_scale is None else self._known_scale
 
 
 def behave_in_all(
@@ -150,21 +151,31 @@ def checked_epsilon(epsilon: float) -> float:
 
 
 def evaluate(
-    settings: list[Settings], seeds: list[int], agents: Any, episodes: int, epsilon: float | None
+    settings: list[Settings],
+    seeds: list[int],
+    agents: Any,
+    episodes: int,
+    epsilon: float | None,
+    scale: Any = (),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns and lengths [settings, seeds, episodes] of trained `agents` [settings·seeds, …]."""
+    """Returns and lengths [settings, seeds, episodes] of trained `agents` [settings·seeds, …].
+
+    `scale` [settings·seeds, 2, d] is that of the run, as in `AgentLife`.
+    """
     if episodes < 1:
         raise SettingsError(f"episodes = {episodes}: must be at least 1")
     first = settings[0]
     epsilon = checked_epsilon(first.evaluation.epsilon if epsilon is None else epsilon)
     count = len(settings) * len(seeds)
-    states = jax.tree.map(lambda x: np.asarray(x)[:count], agents)
+    states, scales = jax.tree.map(lambda x: np.asarray(x)[:count], (agents, scale))
     seed_of_agent = np.tile(np.array(seeds, np.uint32), len(settings))
     if isinstance(first.environment, Hosted):
         from hcdyna.training.playing import returns_and_lengths
 
         players = [
-            TrainedAgent(settings[i // len(seeds)], jax.tree.map(lambda x, i=i: x[i], states))
+            TrainedAgent(
+                settings[i // len(seeds)], *jax.tree.map(lambda x, i=i: x[i], (states, scales))
+            )
             for i in range(count)
         ]
         found = returns_and_lengths(players, seed_of_agent.tolist(), episodes, epsilon)

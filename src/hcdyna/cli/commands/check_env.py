@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from rich.table import Table
@@ -22,6 +22,12 @@ class CheckEnv:
     """CartPole-v1, or my_package:MyEnv-v0 to import my_package first."""
     steps: int = number(1_000, at_least=1, at_most=1_000_000_000)
     """Random steps to take."""
+    reset_timeout: Annotated[float, tyro.conf.arg(name="env.reset-timeout")] = 60.0
+    """Seconds after which `reset` counts as hanging."""
+    step_timeout: Annotated[float, tyro.conf.arg(name="env.step-timeout")] = 60.0
+    """Seconds after which `step` counts as hanging."""
+    processes: Annotated[Literal["auto", "on", "off"], tyro.conf.arg(name="env.processes")] = "auto"
+    """on: in a process of its own."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -29,7 +35,13 @@ def main(arguments: Sequence[str]) -> None:
     from hcdyna.hosted.checking import check_environment
     from hcdyna.hosted.environment import Hosted
 
-    found = check_environment(Hosted(options.id), options.steps)
+    hosted = Hosted(
+        options.id,
+        reset_timeout=options.reset_timeout,
+        step_timeout=options.step_timeout,
+        processes=options.processes,
+    )
+    found = check_environment(hosted, options.steps)
     table = Table(title=f"{options.id}: can be used", show_header=False)
     for topic, words in found.items():
         table.add_row(topic, words)
