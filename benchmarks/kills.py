@@ -70,7 +70,9 @@ def main(options: Options) -> None:
         subprocess.run(command(killed, options), check=True)
         wrong = differences(load(whole), load(killed))
     under_way = sum(0 < step < options.steps for step in reached)
-    print(f"{count(options.kills, 'kill')}, {under_way} of them with some steps saved and some to go")
+    print(
+        f"{count(options.kills, 'kill')}, {under_way} of them with some steps saved and some to go"
+    )
     print(f"differences with seed {seed}: {', '.join(wrong) or 'none'}")
     sys.exit(bool(wrong))
 
