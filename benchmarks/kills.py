@@ -7,6 +7,7 @@ Final parameters, queue, replay and all curves must be equal bit for bit. Exits 
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import numpy as np
 import tyro
 
 from hcdyna import Run, load
+from hcdyna.words import count
 
 OPTIONS = (
     "--preset demo --env GridWorld --model learned --search-control hill_climbing --seeds 3 "
@@ -36,7 +38,7 @@ class Options:
     longest: float = 9.0
     """A process lives at most this many seconds before it is killed."""
     seed: int | None = None
-    """Of the moments; another one every time if not given."""
+    """Of the moments; another one every time if not given. It is printed, to repeat the kills."""
 
 
 def command(folder: Path, options: Options) -> list[str]:
@@ -45,24 +47,33 @@ def command(folder: Path, options: Options) -> list[str]:
 
 
 def main(options: Options) -> None:
-    rng = np.random.default_rng(options.seed)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    print(f"seed of the moments: {seed} (--seed {seed} repeats them)", flush=True)
+    rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as place:
         whole, killed = Path(place) / "whole", Path(place) / "killed"
         subprocess.run(command(whole, options), check=True)
         reached = []
         for number in range(options.kills):
             process = subprocess.Popen(command(killed, options))
-            time.sleep(rng.uniform(0.5, options.longest))
+            moment = rng.uniform(0.5, options.longest)
+            time.sleep(moment)
             process.kill()
             ended = process.wait()
             steps = load(killed).steps if (killed / "run.json").exists() else np.zeros(0)
             reached.append(int(steps[-1]) if len(steps) else 0)
-            print(f"kill {number + 1}: exit code {ended}, saved up to step {reached[-1]:,}")
+            print(
+                f"kill {number + 1} after {moment:.2f} s: exit code {ended}, "
+                f"saved up to step {reached[-1]:,}",
+                flush=True,
+            )
         subprocess.run(command(killed, options), check=True)
         wrong = differences(load(whole), load(killed))
     under_way = sum(0 < step < options.steps for step in reached)
-    print(f"{options.kills} kills, {under_way} of them with some steps saved and some to go")
-    print(f"differences: {', '.join(wrong) or 'none'}")
+    print(
+        f"{count(options.kills, 'kill')}, {under_way} of them with some steps saved and some to go"
+    )
+    print(f"differences with seed {seed}: {', '.join(wrong) or 'none'}")
     sys.exit(bool(wrong))
 
 

@@ -22,6 +22,32 @@ def build_or_skip(part, *args):
         pytest.skip(str(refusal))
 
 
+def accepts(group, name, env):
+    """Whether a part with its defaults builds on an environment."""
+    part = registry.lookup(group, name)()
+    try:
+        part.build(env.spec if group == "agents" else env)
+    except SettingsError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        (group, name)
+        for group in ("agents", "models", "search_control")
+        for name in registry.available(group)
+    ],
+)
+def test_some_environment_accepts_every_part(group, name):
+    """Or else every test of its contract would be skipped."""
+    worlds = [
+        world for world in SOME_OF_EACH_KIND if accepts(group, name, build_environment(world))
+    ]
+    assert worlds
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_environment(name):
     testing.check_environment(build_environment(name))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cells import SMALL
 
+from hcdyna import presets
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
 from hcdyna.experiments.paper import FIGURES, figure
@@ -170,11 +170,18 @@ def test_the_readme_shows_the_committed_verdicts():
     assert table in (ROOT / "README.md").read_text()
 
 
-def test_small_settings_are_not_the_papers():
-    """The default scale is: what a cell of figure 4 trains is the `paper` preset."""
-    from hcdyna import presets
-
-    preset = presets.settings("paper", "MountainCar", search_control="hill_climbing")
-    ours = figure("fig4").cells(FULL)["MountainCar/10/HC-Dyna/1e-4"].settings
-    assert ours == preset
-    assert preset != SMALL
+@pytest.mark.parametrize("domain", ["GridWorld", "MountainCar", "CartPole", "Acrobot"])
+def test_the_cells_of_figure_4_train_the_paper_preset(domain):
+    cells = figure("fig4").cells(FULL)
+    for algorithm, (strategy, model) in {
+        "DQN": ("replay", "true"),
+        "OnPolicy-Dyna": ("on_policy", "true"),
+        "HC-Dyna": ("hill_climbing", "true"),
+        "OnPolicy-Dyna, learned": ("on_policy", "learned"),
+        "HC-Dyna, learned": ("hill_climbing", "learned"),
+    }.items():
+        preset = presets.settings("paper", domain, search_control=strategy, model=model)
+        for n in (1, 10, 30):
+            training = dataclasses.replace(preset.training, planning_steps=n)
+            expected = dataclasses.replace(preset, training=training)
+            assert cells[f"{domain}/{n}/{algorithm}/1e-4"].settings == expected

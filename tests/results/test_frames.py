@@ -45,4 +45,7 @@ def test_nonsense_is_refused(made_up):
 
 def test_a_run_without_evaluations_has_no_rows(empty, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
-    assert all(len(column) == 0 for column in empty.frame().values())
+    lengths = {name: len(column) for name, column in empty.frame().items()}
+    assert lengths == dict.fromkeys(
+        ["setting", "seed", "step", "episode", "return", "length", "diverged"], 0
+    )

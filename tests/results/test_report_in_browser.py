@@ -151,7 +151,8 @@ return [...document.querySelectorAll(".scroll, section")]
   .map((element) => element.innerText);
 """
 COVERED = """
-const boxes = (chart, kind) => [...chart.querySelectorAll(kind)].map((e) => e.getBoundingClientRect());
+const boxes = (chart, kind) =>
+  [...chart.querySelectorAll(kind)].map((element) => element.getBoundingClientRect());
 return [...document.querySelectorAll(".chart")].filter((chart) => {
   const bars = boxes(chart, ".modebar-group");
   const others = boxes(chart, ".legend, .xtitle, .ytitle, .nsewdrag");
@@ -162,7 +163,8 @@ return [...document.querySelectorAll(".chart")].filter((chart) => {
 CORNERS = """
 const plot = document.getElementById("panel-0")._fullLayout.scene._scene.glplot;
 const { model, view, projection } = plot.cameraParams;
-const times = (m, p) => [0, 1, 2, 3].map((i) => [0, 1, 2, 3].reduce((s, j) => s + m[4 * j + i] * p[j], 0));
+const axes = [0, 1, 2, 3];
+const times = (m, p) => axes.map((i) => axes.reduce((sum, j) => sum + m[4 * j + i] * p[j], 0));
 const [low, high] = plot.bounds;
 const seen = [];
 for (let k = 0; k < 8; k++) {

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -271,12 +272,17 @@ def test_training_ends_early_if_the_callback_says_so(true, tmp_path, monkeypatch
 
 
 def test_killed_at_any_moment(whole, tmp_path):
-    """SIGKILL at moments that differ from run to run, until it comes to its end."""
+    """SIGKILL at moments that differ from run to run, until it comes to its end.
+
+    A failure shows seed and moments; HCDYNA_KILLS=SEED repeats them.
+    """
+    seed = int(os.environ.get("HCDYNA_KILLS", secrets.randbelow(2**32)))
+    delays = np.random.default_rng(seed).uniform(1.0, 6.0, size=3)
+    print(f"HCDYNA_KILLS={seed}: killed after {', '.join(f'{x:.3f}' for x in delays)} s")
     folder = tmp_path / "run"
     preset = tmp_path / "small.yaml"
     preset.write_text(presets.dump(SMALL))
     train_it = ["train", "--preset", preset, "--seeds", "3", "--first-seed", "3", "--out", folder]
-    delays = np.random.default_rng().uniform(1.0, 6.0, size=3)
     for delay in delays:
         process = subprocess.Popen(
             [sys.executable, "-m", "hcdyna", *map(str, train_it)], stdout=subprocess.DEVNULL
