@@ -111,7 +111,8 @@ def test_all_others_are_refused_in_one_line(kind):
         with pytest.raises(SettingsError) as refusal:
             build(settings)
         assert "\n" not in str(refusal.value)
-        assert any(name in str(refusal.value) for name in (agent, model, strategy))
+        parts = ("environment", "agent", "model", "search_control")
+        assert str(refusal.value).startswith(tuple(f"{part} = " for part in parts))
 
 
 @pytest.mark.parametrize("cell", COVER, ids=" ".join)
@@ -152,7 +153,8 @@ def walk(cell, tmp_path, capsys, monkeypatch):
     ):
         assert main(command) == 0, command
     printed = capsys.readouterr()
-    assert printed.err == ""
+    # Gymnasium's own environments need pygame to draw themselves, and are shown by their variables.
+    assert [line for line in printed.err.splitlines() if "can't be drawn" not in line] == []
     assert printed.out.count("60 of 60") == 2
     for name in ("curves.png", "agent.png", "episode.gif", "report.html"):
         assert (tmp_path / name).stat().st_size > 1_000

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from hcdyna import adam, ring
+from hcdyna import adam, registry, ring
 from hcdyna.errors import SettingsError
 from hcdyna.networks import Activation, mlp
 from hcdyna.settings import check, check_hidden, number
@@ -48,8 +48,8 @@ class LearnedModel:
         spec = env.spec
         if spec.num_states is not None:
             raise SettingsError(
-                f"model = learned: {spec.name} has a discrete state space; "
-                "the learned model needs a continuous one"
+                f"model = {registry.name_of('models', self)}: {spec.name} has a discrete state "
+                "space, and this model needs a continuous one"
             )
         num_actions, size, d = spec.num_actions, spec.action_size or 0, spec.low.shape[0]
         # For each answer: d differences, the reward, and the log-odds that the episode ends.
