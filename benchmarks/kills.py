@@ -1,6 +1,6 @@
 """Kill a run with SIGKILL at random moments until it ends, and compare with one never killed.
 
-    python benchmarks/kills.py --kills 25
+    python benchmarks/kills.py --kind hosted --steps 6000 --kills 25
 
 Final parameters, queue, replay and all curves must be equal bit for bit. Exits with 1 if not.
 """
@@ -14,6 +14,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import jax
 import numpy as np
@@ -22,16 +23,26 @@ import tyro
 from hcdyna import Run, load
 from hcdyna.words import count
 
-OPTIONS = (
-    "--preset demo --env GridWorld --model learned --search-control hill_climbing --seeds 3 "
-    "--planning-steps 5 --warmup 500 --search.queue-size 50000 --evaluation.every 100"
-)
+CLIMBING = "--search-control hill_climbing --search.queue-size 50000 --planning-steps 5"
+KINDS = {
+    "dqn": f"--env GridWorld --model learned {CLIMBING}",
+    "ddpg": f"--env GridWorldContinuous --model learned {CLIMBING}",
+    "tabular": "--env TabularGridWorld --agent tabular --model counted --search-control gibbs",
+    "hosted": f"--env CartPole-v1 {CLIMBING}",
+    "hosted_continuous": f"--env Pendulum-v1 {CLIMBING}",
+    "hosted_in_processes": f"--env CartPole-v1 --env.processes on {CLIMBING}",
+}
+COMMON = "--preset demo --seeds 3 --warmup 500 --evaluation.every 100"
 
 
 @dataclass(frozen=True)
 class Options:
     """How often to kill."""
 
+    kind: Literal[
+        "dqn", "ddpg", "tabular", "hosted", "hosted_continuous", "hosted_in_processes"
+    ] = "dqn"
+    """What is trained."""
     kills: int = 25
     steps: int = 20_000
     """Environment steps of the run."""
@@ -42,8 +53,8 @@ class Options:
 
 
 def command(folder: Path, options: Options) -> list[str]:
-    words = f"train {OPTIONS} --steps {options.steps} --quiet --out {folder}".split()
-    return [sys.executable, "-m", "hcdyna", *words]
+    words = f"train {COMMON} {KINDS[options.kind]} --steps {options.steps} --quiet".split()
+    return [sys.executable, "-m", "hcdyna", *words, "--out", str(folder)]
 
 
 def main(options: Options) -> None:

@@ -3,12 +3,8 @@
 import dataclasses
 import json
 import os
-import secrets
 import shutil
 import signal
-import subprocess
-import sys
-import time
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +22,6 @@ from hcdyna import (
     Training,
     drawn,
     load,
-    presets,
     resume,
     train,
 )
@@ -269,30 +264,6 @@ def test_training_ends_early_if_the_callback_says_so(true, tmp_path, monkeypatch
     assert not run.finished
     stored = load(tmp_path)
     assert_same_run(run, stored)
-
-
-def test_killed_at_any_moment(whole, tmp_path):
-    """SIGKILL at moments that differ from run to run, until it comes to its end.
-
-    A failure shows seed and moments; HCDYNA_KILLS=SEED repeats them.
-    """
-    seed = int(os.environ.get("HCDYNA_KILLS", secrets.randbelow(2**32)))
-    delays = np.random.default_rng(seed).uniform(1.0, 6.0, size=3)
-    print(f"HCDYNA_KILLS={seed}: killed after {', '.join(f'{x:.3f}' for x in delays)} s")
-    folder = tmp_path / "run"
-    preset = tmp_path / "small.yaml"
-    preset.write_text(presets.dump(SMALL))
-    train_it = ["train", "--preset", preset, "--seeds", "3", "--first-seed", "3", "--out", folder]
-    for delay in delays:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "hcdyna", *map(str, train_it)], stdout=subprocess.DEVNULL
-        )
-        time.sleep(delay)
-        process.kill()
-        process.wait()
-    done = subprocess.run([sys.executable, "-m", "hcdyna", *map(str, train_it)], check=False)
-    assert done.returncode == 0
-    assert_same_run(whole, load(folder))
 
 
 def test_functions_without_a_name_cannot_be_saved(tmp_path):
