@@ -18,11 +18,11 @@ SMALL = (
 )
 KINDS = {
     "dqn": "--env GridWorld --env.time-limit 50 --model learned --search.steps 5 --steps 1600",
-    "ddpg": "--env GridWorldContinuous --env.time-limit 50 --agent ddpg --search.steps 5 --steps 800",
+    "ddpg": "--env GridWorldContinuous --env.time-limit 50 --search.steps 5 --steps 800",
     "tabular": "--env TabularGridWorld --agent tabular --model counted --steps 1600",
     "hosted": "--env CartPole-v1 --search.steps 5 --steps 1600",
     "hosted continuous": "--env Pendulum-v1 --search.steps 5 --steps 400",
-    "hosted in processes": "--env CartPole-v1 --env.processes on --search-control replay --steps 800",
+    "hosted in processes": "--env CartPole-v1 --env.processes on --search.steps 5 --steps 800",
 }
 KILLS = 4
 
@@ -32,7 +32,7 @@ KILLS = 4
     [kind if kind == "dqn" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS],
 )
 def test_killed_at_any_moment(kind, tmp_path):
-    """Moments differ from time to time; a failure shows their seed, HCDYNA_KILLS=SEED repeats it."""
+    """At other moments every time; a failure shows their seed, HCDYNA_KILLS=SEED repeats it."""
     seed = int(os.environ.get("HCDYNA_KILLS", secrets.randbelow(2**32)))
     rng = np.random.default_rng(seed)
     start = time.monotonic()
