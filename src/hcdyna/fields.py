@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import numbers
 import reprlib
 from collections.abc import Iterator
@@ -62,7 +61,8 @@ def check(part: Any) -> None:
 
 def problems(part: Any) -> Iterator[tuple[dataclasses.Field, Any, str]]:
     """Field, value and what would be right, for each value that can't be."""
-    hints = hints_of(type(part))
+    kind: Any = type(part)
+    hints = hints_of(kind)
     for field in dataclasses.fields(part):
         given, hint = getattr(part, field.name), hints[field.name]
         value = settled(given, hint)
@@ -124,11 +124,14 @@ def settled(value: Any, hint: Any) -> Any:
     if int in kinds:
         if isinstance(value, numbers.Integral):
             return int(value)
-        whole = isinstance(value, numbers.Real) and math.isfinite(value) and value == int(value)
-        return int(value) if whole else value
-    if float in kinds and isinstance(value, numbers.Real) and abs(value) <= LARGEST:
-        return float(value)
-    return value
+        return int(value) if is_real(value) and float(value).is_integer() else value
+    return float(value) if float in kinds and is_real(value) else value
+
+
+def is_real(value: Any) -> bool:
+    """Whether this is a number that single precision has a place for."""
+    number: Any = value
+    return isinstance(value, numbers.Real) and bool(abs(number) <= LARGEST)
 
 
 def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | None:
@@ -148,7 +151,7 @@ def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | No
         value, numbers.Integral if whole else numbers.Real
     ):
         return "must be a whole number" if whole else "must be a number"
-    if not whole and not abs(value) <= LARGEST:
+    if not whole and not is_real(value):
         return "must be a finite number, of single precision"
     given = {word: bound for word, bound in bounds.items() if bound is not None}
     return _out_of_bounds(value, {"at least": -MOST, "at most": MOST} | given if whole else given)
