@@ -144,8 +144,10 @@ def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | No
     if bool in kinds:
         return None if isinstance(value, bool) else "must be True or False"
     if float not in kinds and int not in kinds:
-        described = isinstance(value, bool | int | float | str) and str not in kinds
-        return "must be given from Python, as an object" if described else None
+        if not isinstance(value, bool | int | float | str) or str in kinds:
+            return None
+        several = any(get_origin(kind) is tuple for kind in kinds)
+        return "must be a tuple" if several else "must be given from Python, as an object"
     whole = int in kinds
     if isinstance(value, bool) or not isinstance(
         value, numbers.Integral if whole else numbers.Real
