@@ -43,7 +43,7 @@ ODD = (
     *("None", "True", "true", "[]", "{}", "[/x]", "[red]", "ü", "１２", "\udcff", "a\tb", "\n"),
     *("/dev/null", "/proc/self/mem/x", "x" * 300, "y/" * 3000, "%s", "$HOME", "~", "file/x"),
 )
-NOISE = ("--x", "--search.", "--steps=", "--evaluation.epsilon", "stray", "--seeds", "--no-quiet")
+NOISE = ("--x", "--search.", "--steps=", "--epsilon", "stray", "--seeds", "--env=Acrobot")
 ENVIRONMENTS = (*registry.PARTS["environments"], "CartPole-v1", "Nothing-v0", "no_module:X-v0")
 
 
@@ -119,9 +119,7 @@ def train(chance: random.Random, place: Path) -> list[str]:
 def noise(chance: random.Random, place: Path) -> list[str]:
     """Words that belong nowhere, twice, or without their value; commands that are nearly one."""
     command = chance.choice([*COMMANDS, "trian", "", "[/x]", "LIST", "-x"])
-    words = chance.choices([*NOISE, *ODD], k=chance.randint(1, 3))
-    if chance.random() < 0.3:
-        words += ["--env", "GridWorld", "--env", "CartPole"]
+    words = chance.choices([*NOISE, *ODD], k=chance.randint(1, 4))
     return [command, *words, "--nothing"]
 
 
