@@ -46,7 +46,7 @@ def _bases() -> Iterator[Path]:
         yield Path(given) / "hcdyna"
     else:
         with contextlib.suppress(RuntimeError):  # a user without a home, or with "" for one
-            if Path.home().is_absolute():
+            if Path.home().is_absolute() and Path.home() != Path("/"):
                 yield Path.home() / ".cache" / "hcdyna"
     with contextlib.suppress(OSError):  # no temporary folder either
         yield Path(tempfile.gettempdir()) / f"hcdyna-{os.getuid()}"

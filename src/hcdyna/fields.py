@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import numbers
 import reprlib
 from collections.abc import Iterator
@@ -125,16 +124,14 @@ def settled(value: Any, hint: Any) -> Any:
     if int in kinds:
         if isinstance(value, numbers.Integral):
             return int(value)
-        whole = is_real(value) and math.isfinite(value) and value == int(value)
-        return int(value) if whole else value
-    if float in kinds and is_real(value) and abs(value) <= LARGEST:
-        return float(value)
-    return value
+        return int(value) if is_real(value) and float(value).is_integer() else value
+    return float(value) if float in kinds and is_real(value) else value
 
 
 def is_real(value: Any) -> bool:
-    """Whether this is a real number, of Python's or NumPy's."""
-    return isinstance(value, numbers.Real)
+    """Whether this is a number that single precision has a place for."""
+    number: Any = value
+    return isinstance(value, numbers.Real) and bool(abs(number) <= LARGEST)
 
 
 def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | None:
@@ -147,12 +144,16 @@ def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | No
     if bool in kinds:
         return None if isinstance(value, bool) else "must be True or False"
     if float not in kinds and int not in kinds:
-        described = isinstance(value, bool | int | float | str) and str not in kinds
-        return "must be given from Python, as an object" if described else None
+        if not isinstance(value, bool | int | float | str) or str in kinds:
+            return None
+        several = any(get_origin(kind) is tuple for kind in kinds)
+        return "must be a tuple" if several else "must be given from Python, as an object"
     whole = int in kinds
-    if isinstance(value, bool) or not is_real(value) or (whole and not isinstance(value, int)):
+    if isinstance(value, bool) or not isinstance(
+        value, numbers.Integral if whole else numbers.Real
+    ):
         return "must be a whole number" if whole else "must be a number"
-    if not whole and not abs(value) <= LARGEST:
+    if not whole and not is_real(value):
         return "must be a finite number, of single precision"
     given = {word: bound for word, bound in bounds.items() if bound is not None}
     return _out_of_bounds(value, {"at least": -MOST, "at most": MOST} | given if whole else given)

@@ -320,7 +320,7 @@ def test_the_authors_preset_differs_where_their_code_does():
         (("train", "--env", "GridWorld", "--agent", "ddpg"), "ddpg"),
         (("train", "--env", "GridWorld", "--search-control", "gibbs"), "gibbs needs discrete"),
         (("train", "--replay-size", "10"), "must be at least the batch size"),
-        (("train", "--replay-size", "1999999999", "--seeds", "9"), "lower training.replay_size"),
+        (("train", "--replay-size", "2e9", "--seeds", "9"), "lower training.replay_size"),
         (("resume", "/nowhere"), "not a run folder"),
         (("eval", "/nowhere"), "not a run folder"),
         (("plot", "/nowhere"), "not a run folder"),

@@ -5,33 +5,22 @@ import hashlib
 import io
 import json
 import shutil
+import sys
 
+import fuzzing
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_cli import TINY
 
-from hcdyna import presets
-from hcdyna.cli import main
+from hcdyna import registry
+from hcdyna.cli import COMMANDS, main
 
 quickly = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 odd_text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
-odd_value = st.one_of(
-    odd_text,
-    st.integers().map(str),
-    st.floats().map(str),
-    st.sampled_from(["", "-1", "0", "None", "True", "1e400", "nan", "[]", "{}", "--", "-"]),
-)
-option = st.sampled_from(
-    [
-        *("--env", "--agent", "--model", "--search-control", "--preset", "--seeds", "--steps"),
-        *("--agent.hidden", "--search.eta", "--search.noise", "--search.max-accepted", "--epsilon"),
-        *("--env.wall", "--evaluation.every", "--mixing-rate", "--first-seed", "--x", "--search."),
-    ]
-)
 scalar = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), odd_text, st.just([]), st.just({})
 )
@@ -59,14 +48,6 @@ def call(*arguments):
 
 
 @quickly
-@given(st.lists(st.tuples(option, odd_value), max_size=3))
-def test_options(pairs):
-    words = [word for pair in pairs for word in pair]
-    if not {"-h", "--help"} & set(words):
-        assert call("train", *words, "--print-settings") in (0, 2)
-
-
-@quickly
 @given(st.one_of(odd_text, document.map(lambda x: yaml.safe_dump(x, allow_unicode=True))))
 def test_any_text_as_a_preset(tmp_path, text):
     file = tmp_path / "preset.yaml"
@@ -85,14 +66,41 @@ def replace_one(data, tree, value):
             return
 
 
-@quickly
-@given(st.data(), document)
-def test_a_preset_with_something_wrong_in_it(tmp_path, data, value):
-    content = yaml.safe_load(presets.dump(presets.settings("paper")))
-    replace_one(data, content, value)
-    file = tmp_path / "preset.yaml"
-    file.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
-    assert call("train", "--preset", file, "--print-settings") in (0, 2)
+@pytest.mark.parametrize(
+    ("number", "seed"), [(150, 1), pytest.param(1_000, 2, marks=pytest.mark.slow)]
+)
+def test_hostile_command_lines(number, seed, tmp_path):
+    assert not fuzzing.search(number, seed, tmp_path)
+
+
+def test_the_fuzzer_knows_every_command_and_part_and_notices_what_is_wrong(tmp_path, monkeypatch):
+    lines = list(fuzzing.inputs(5, 1_000, tmp_path))
+    assert lines == list(fuzzing.inputs(5, 1_000, tmp_path)), "equal seeds give equal inputs"
+    assert set(COMMANDS) <= {words[0] for words in lines}
+    words = {word for line in lines for word in line}
+    for group, parts in registry.PARTS.items():
+        assert set(parts) <= words, group
+    fields = {flag for line in lines for flag in line if flag.startswith("--")}
+    assert {"--search.eta", "--agent.hidden", "--model.successors", "--evaluation.every"} <= fields
+    assert fuzzing.complaint(["list", "agents"]) is None
+    for wrong in (raising, hanging, talking):
+        monkeypatch.setattr(fuzzing, "main", wrong)
+        monkeypatch.setattr(fuzzing, "SECONDS", 1)
+        assert fuzzing.complaint([]) is not None
+
+
+def raising(words):
+    raise TypeError("a bug")
+
+
+def hanging(words):
+    while True:
+        pass
+
+
+def talking(words):
+    print("hcdyna: one line\nand another", file=sys.stderr)
+    return 2
 
 
 @pytest.fixture(scope="module")

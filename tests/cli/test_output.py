@@ -1,43 +1,98 @@
-"""Where output can't be written: the run matters more than the telling of it."""
+"""Output that can't be written: the end of a command that only shows, no matter to one that makes
+files."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from test_cli import TINY
 
-from hcdyna import load, presets
+from hcdyna import presets
+from hcdyna.cli import main
 from hcdyna.cli.commands.train import new_folder
 
-TINY = [
-    *("--env", "GridWorld", "--search-control", "uniform", "--planning-steps", "1"),
-    *("--steps", "300", "--warmup", "40", "--replay-size", "60", "--evaluation.every", "20"),
-    *("--agent.hidden", "8"),
-]
+
+def hcdyna(*words, redirect, before="", **more):
+    """Run a command with its output somewhere odd; its exit code and what it said."""
+    line = f'{before} "$@" {redirect}'
+    command = ["sh", "-c", line, "sh", sys.executable, "-m", "hcdyna", *map(str, words)]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+    return answer.returncode, answer.stderr
 
 
-def train_into(folder, **options):
-    command = [sys.executable, "-m", "hcdyna", "train", *TINY, "--out", str(folder)]
-    return subprocess.Popen(command, **options)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("output") / "run"
+    assert main(["train", *TINY, "--quiet", "--out", str(folder)]) == 0
+    return folder
 
 
-def test_a_reader_that_has_seen_enough_does_not_end_a_run(tmp_path):
-    process = train_into(tmp_path / "run", stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize(
+    "words", [["--help"], ["list", "agents"], ["train", "--help"], ["export", "RUN", "--csv"]]
+)
+def test_a_full_disk_is_the_end_of_what_only_shows(words, run):
+    code, said = hcdyna(*(str(run) if w == "RUN" else w for w in words), redirect="> /dev/full")
+    assert code == 2
+    assert said == "hcdyna: standard output: can't be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("redirect", "warned"),
+    [
+        ("> /dev/full", "hcdyna: warning: standard output: can't be written: No space left on dev"),
+        (">&-", ""),
+    ],
+)
+def test_training_finishes_without_an_output(redirect, warned, tmp_path):
+    code, said = hcdyna("train", *TINY, "--out", tmp_path / "run", redirect=redirect)
+    assert code == 0
+    assert said.startswith(warned)
+    assert said.count("\n") == bool(warned)
+    assert main(["export", str(tmp_path / "run"), "--csv", "--out", str(tmp_path / "curves")]) == 0
+    assert len((tmp_path / "curves").read_text().splitlines()) == 7, "2 seeds, 3 evaluations"
+
+
+def test_training_goes_on_when_its_reader_has_seen_enough(tmp_path):
+    command = [sys.executable, "-m", "hcdyna", "train", *TINY, "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline().startswith("Run: ")
     process.stdout.close()
-    assert process.wait(120) == 0
-    assert load(tmp_path / "run").finished
+    said = process.stderr.read()
+    assert (process.wait(timeout=120), said) == (0, "")
+    assert main(["export", str(tmp_path / "run"), "--csv", "--out", str(tmp_path / "curves")]) == 0
+    assert len((tmp_path / "curves").read_text().splitlines()) == 7
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_device_does_not_end_a_run(tmp_path):
-    with open("/dev/full", "w") as full:
-        process = train_into(tmp_path / "run", stdout=full, stderr=subprocess.PIPE)
-        assert process.wait(120) == 0
-    said = process.stderr.read().decode()
-    assert said == "hcdyna: warning: standard output: can't be written: No space left on device\n"
-    assert load(tmp_path / "run").finished
+def test_a_reader_that_has_seen_enough_ends_what_only_shows():
+    code, said = hcdyna("list", redirect="| true")
+    assert (code, said) == (0, "")
+
+
+def test_a_closed_output_is_the_end_of_what_only_shows(run):
+    code, said = hcdyna("export", run, "--csv", redirect=">&-")
+    assert (code, said) == (2, "hcdyna: standard output: is closed\n")
+
+
+def test_without_standard_error_nothing_is_said():
+    assert hcdyna("trian", redirect="2>&-") == (2, "")
+
+
+def test_what_can_not_be_encoded_is_shown_all_the_same(run, tmp_path):
+    odd = os.fsdecode(b"run\xff")
+    (tmp_path / odd).symlink_to(run)
+    surroundings = os.environ | {"PYTHONIOENCODING": "ascii"}
+    code, said = hcdyna("eval", tmp_path / odd, redirect="", env=surroundings)
+    assert (code, said) == (0, "")
+
+
+def test_names_in_brackets_are_names(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "[").mkdir()
+    (tmp_path / "[" / "x]").symlink_to(run)
+    assert main(["eval", "[/x]", "--episodes", "1"]) == 0
+    assert "1 episodes of each agent of [/x]" in capsys.readouterr().out
 
 
 def test_runs_that_start_at_the_same_moment_get_folders_of_their_own(tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """The CUDA sources compile, and nothing needs them where they can't be used."""
 
 import dataclasses
+import os
 import shutil
+import tempfile
 
 import jax.numpy as jnp
 import pytest
@@ -100,6 +102,48 @@ def test_a_projection_of_ones_own_is_not_covered():
     assert why_not_covered(perceptron, env) is None
     own = env._replace(project=lambda obs: jnp.clip(obs, 0.25, 0.75))
     assert why_not_covered(perceptron, own) == "GridWorld: kernels know no Π but a Box"
+
+
+@pytest.fixture
+def compiler_of_ours(tmp_path, monkeypatch):
+    """A program called nvcc that writes what it was run for the how-manieth time."""
+    folder, count = tmp_path / "bin", tmp_path / "count"
+    folder.mkdir()
+    nvcc = folder / "nvcc"
+    nvcc.write_text(
+        "#!/bin/sh\nfor last; do :; done\n"
+        f'echo x >> {count}; wc -l < {count} > "$last"\nchmod 777 "$last"\n'
+    )
+    nvcc.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+
+def test_a_library_is_kept_where_only_this_user_can_write(compiler_of_ours):
+    library = build.compiled("climb", "sm_90", {})
+    assert library.read_text().strip() == "1"
+    for path in (library, library.parent, library.parent.parent):
+        assert path.stat().st_mode & 0o777 == 0o700
+    assert build.compiled("climb", "sm_90", {}) == library
+    assert library.read_text().strip() == "1", "it was not compiled again"
+
+
+def test_a_library_that_somebody_else_could_have_written_is_not_loaded(compiler_of_ours):
+    library = build.compiled("climb", "sm_90", {})
+    library.chmod(0o722)
+    assert build.compiled("climb", "sm_90", {}).read_text().strip() == "2"
+    library.parent.chmod(0o777)
+    with pytest.warns(UserWarning, match="can be written by other users"):
+        elsewhere = build.compiled("climb", "sm_90", {})
+    assert elsewhere != library
+    assert elsewhere.read_text().strip() == "3"
+    elsewhere.parent.chmod(0o777)
+    with (
+        pytest.warns(UserWarning, match="can be written by other users"),
+        pytest.raises(build.CannotBuild, match=r"compiled kernels can't be kept: .* other users"),
+    ):
+        build.compiled("climb", "sm_90", {})
 
 
 def test_kernels_that_are_demanded_but_not_there_are_an_error():

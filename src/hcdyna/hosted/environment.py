@@ -37,7 +37,7 @@ class Hosted:
     scaling: bool = False
     """Map each variable to about −1 … 1, by its bounds, or by what was seen in a first thousand
     random steps where there are none. Agent, model and climb all see the scaled observation."""
-    reset_timeout: float = number(60.0, above=0, static=True)
+    reset_timeout: float = number(60.0, above=0, at_most=1e6, static=True)
     """Seconds after which `reset` counts as hanging."""
     step_timeout: float = number(60.0, above=0, static=True)
     """Seconds after which `step` counts as hanging."""

@@ -7,6 +7,7 @@ others, `based_on` a preset to start from, and `where` adds to all that for some
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,25 @@ import yaml
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
+from hcdyna.fields import shown
 from hcdyna.hints import did_you_mean
 from hcdyna.plain import settings_from_plain, settings_to_plain
 from hcdyna.settings import CHOICES, Settings
 
 FOLDER = Path(__file__).parent
 PARTS = (*CHOICES, "training", "evaluation")
+LARGEST = 1_000_000
+"""Bytes of a preset."""
 KEYS = ("description", "based_on", "choices", "where", *PARTS)
+
+
+class Loader(yaml.SafeLoader):
+    """Plain data only, as `yaml.safe_load`, but 1e5 is a number, as in YAML 1.2."""
+
+
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
 
 
 def names() -> list[str]:
@@ -34,22 +47,34 @@ def read(name: str) -> dict[str, Any]:
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if path.parent == FOLDER and name not in names():
         raise SettingsError(
-            f"preset = {name!r}: {did_you_mean(name, names())}known: {', '.join(names())}, "
+            f"preset = {shown(name)}: {did_you_mean(name, names())}known: {', '.join(names())}, "
             "or the path of a .yaml file"
         )
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(_text(path), Loader)
     except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
-        raise SettingsError(f"preset = {name!r}: {' '.join(str(error).split())}") from None
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise SettingsError(f"preset = {shown(name)}: {reason}") from None
+    except RecursionError:
+        raise SettingsError(f"preset = {shown(name)}: nested too deeply") from None
     content = _with_names(content)
     _check(name, content)
     base = content.pop("based_on", None)
     if base is None:
         return content
     if base not in names():
-        raise SettingsError(f"preset = {name!r}: based_on must be one of {', '.join(names())}")
+        raise SettingsError(f"preset = {shown(name)}: based_on must be one of {', '.join(names())}")
     before = read(base)
     return _merged(before, content) | {"where": before.get("where", []) + content.get("where", [])}
+
+
+def _text(path: Path) -> str:
+    """All of a file, unless reading it would never end."""
+    if path.exists() and not path.is_file():
+        raise ValueError("must be a file")
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"must have at most {LARGEST} bytes")
+    return path.read_text(encoding="utf-8")
 
 
 def settings(
@@ -123,7 +148,7 @@ def _check(name: str, content: Any) -> None:
 
     def demand(condition: bool, what: str) -> None:
         if not condition:
-            raise SettingsError(f"preset = {name!r}: {what}")
+            raise SettingsError(f"preset = {shown(name)}: {what}")
 
     demand(isinstance(content, dict), "must be a mapping, with keys such as training")
     cases = content.get("where", [])
@@ -142,7 +167,7 @@ def _check(name: str, content: Any) -> None:
         )
         for key in section:
             hint = did_you_mean(str(key), KEYS)
-            demand(key in KEYS, f"unknown key {key!r}: {hint}known: {', '.join(KEYS)}")
+            demand(key in KEYS, f"unknown key {shown(key)}: {hint}known: {', '.join(KEYS)}")
         for part in PARTS:
             if part == "environment" and section is not content:
                 continue

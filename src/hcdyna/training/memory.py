@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from hcdyna.dyna import build
 from hcdyna.errors import SettingsError
 from hcdyna.settings import Settings
+from hcdyna.training.evaluation import evaluate_agent
+from hcdyna.types import Transition
 from hcdyna.words import count
 
 WORKSPACE = 300e6
 """Bytes that compiled programs take beside the state of the agents, roughly."""
+ON_THE_HOST = 500
+"""Bytes that an evaluation, and each agent in it, take in Python, beside the returns themselves."""
 
 
 def needed(shapes: Any) -> dict[str, int]:
@@ -40,6 +52,24 @@ def available() -> int | None:
 
 
 def free_memory() -> int | None:
+    """Bytes of main memory that this process can have, by the machine and by its control group."""
+    known = [free for free in (free_on_machine(), free_in_group()) if free is not None]
+    return min(known, default=None)
+
+
+def free_in_group() -> int | None:
+    """What a container has left of its limit; files in memory make room when it is needed."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (int((folder / f"memory.{x}").read_text()) for x in ("max", "current"))
+        lines = (folder / "memory.stat").read_text().splitlines()
+        files = int(dict(line.split() for line in lines)["inactive_file"])
+    except (OSError, ValueError, KeyError):  # no such group, or no limit
+        return None
+    return limit - used + files
+
+
+def free_on_machine() -> int | None:
     """Bytes of main memory that a new program can have."""
     try:
         with open("/proc/meminfo") as file:
@@ -61,23 +91,84 @@ def summary(shapes: Any, agents: int) -> str:
 
 
 def demand_enough(shapes: Any, settings: Settings, agents: int) -> None:
-    """Raise SettingsError, naming what to lower, if the devices have less than the run needs."""
-    parts, there = needed(shapes), available()
+    """Raise SettingsError, naming what to lower, if there is less than the run needs."""
+    training, evaluation = settings.training, settings.evaluation
+    learning, playing = in_a_step(settings)
+    parts = needed(shapes) | {"a time step": agents * learning, "an evaluation": agents * playing}
+    queue_size = getattr(settings.search_control, "queue_size", None)
+    advice = {
+        "replay": f"training.replay_size = {training.replay_size}",
+        "search-control": f"search_control.queue_size = {queue_size}",
+        "the rest": "the sizes of the networks",
+        "a time step": f"training.planning_steps = {training.planning_steps}, training.batch_size "
+        f"= {training.batch_size}, or the sizes of search-control and networks",
+        "an evaluation": f"evaluation.episodes = {evaluation.episodes}",
+    }
+    demand(parts, available(), advice, agents)
+    curves = (1 + training.steps // evaluation.every) * (
+        ON_THE_HOST + agents * (ON_THE_HOST + 8 * evaluation.episodes)
+    )
+    advice = {"curves": f"evaluation.episodes = {evaluation.episodes}, or evaluate less often"}
+    demand({"curves": curves}, free_memory(), advice, agents)
+
+
+def demand(parts: dict[str, int], there: int | None, advice: dict[str, str], agents: int) -> None:
+    """Raise SettingsError if these parts do not fit into what is `there`."""
     total = sum(parts.values()) + WORKSPACE
     if there is None or total <= there:
         return
     largest = max(parts, key=lambda name: parts[name])
-    queue_size = getattr(settings.search_control, "queue_size", None)
-    advice = {
-        "replay": f"training.replay_size = {settings.training.replay_size}",
-        "search-control": f"search_control.queue_size = {queue_size}",
-        "the rest": f"the number of agents, {agents}",
-    }
     raise SettingsError(
         f"memory: about {amount(total)} for {count(agents, 'agent')}, "
         f"and {amount(there)} are free; "
         f"{largest} takes {amount(parts[largest])}: lower {advice[largest]}, or train fewer seeds"
     )
+
+
+@functools.lru_cache(maxsize=16)
+def in_a_step(settings: Settings) -> tuple[int, int]:
+    """Bytes that a time step of learning, and an evaluation, take for one agent beside its state.
+
+    Nothing is compiled or made: the programs are only written down. Kernels would have to be
+    compiled, and need less memory than the plain programs.
+    """
+    settings = replace(settings, training=replace(settings.training, kernels="off"))
+    env, dyna = build(settings)
+    obs, real = jnp.asarray(env.spec.example_obs()), jnp.zeros(())
+    transition = Transition(obs, jnp.asarray(env.spec.example_action()), real, real, obs)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    state = jax.eval_shape(dyna.init, key)
+    rings = (state.replay, state.search_control)  # written in place
+    learning = working(dyna.learn, key, state, transition, in_place=rings)
+    try:
+        seed = jax.ShapeDtypeStruct((), jnp.uint32)
+        playing = working(partial(evaluate_agent, settings), state, seed, seed, in_place=rings)
+    except SettingsError:  # an environment on the host plays one episode at a time
+        playing = 0
+    return learning, playing
+
+
+def working(function: Any, *shapes: Any, in_place: Any = ()) -> int:
+    """Bytes of what a function makes on the way, about as the compiler will need them.
+
+    It was compared with what XLA says of twelve programs with large arrays of many kinds: arrays of
+    the same shape share their memory, and twice the sum over shapes is seldom exceeded.
+    """
+    kept = {(x.shape, x.dtype) for x in jax.tree.leaves(in_place)}
+    program = jax.make_jaxpr(function)(*shapes)
+    made = {(x.shape, x.dtype) for x in arrays_of(program.jaxpr)} - kept
+    return 2 * sum(math.prod(shape) * dtype.itemsize for shape, dtype in made)
+
+
+def arrays_of(program: Any) -> Iterator[Any]:
+    """Every array that a program makes, in loops and branches too."""
+    for step in program.eqns:
+        yield from (x.aval for x in step.outvars if hasattr(x.aval, "dtype"))
+        for value in step.params.values():
+            for inner in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(inner, "jaxpr", inner)
+                if hasattr(inner, "eqns"):
+                    yield from arrays_of(inner)
 
 
 def amount(number: float) -> str:

@@ -67,7 +67,7 @@ def train(
     every_seed = seeds_of(seeds)
     plain = [settings_to_plain(setting) for setting in every_setting] if out is not None else []
     crew = Crew(every_setting, every_seed)
-    memory.demand_enough(crew.shapes, crew.static, crew.agents)
+    crew.demand_memory()
     if out is None:
         return crew.train(on_chunk)
     record = describe(plain, every_seed, kernels_used(every_setting[0]))
@@ -85,7 +85,7 @@ def resume(
     refuse_while_importing()
     store = Store.open(folder)
     crew = Crew(store.settings, store.seeds)
-    memory.demand_enough(crew.shapes, crew.static, crew.agents)
+    crew.demand_memory()
     with store.lock():
         return crew.train_in(store, all_of(on_evaluation, on_chunk))
 
@@ -105,7 +105,7 @@ def kernels_used(settings: Settings) -> str:
 def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:
     """One line on the memory that such a run takes; SettingsError if there is not enough."""
     crew = Crew([settings], list(seeds))
-    memory.demand_enough(crew.shapes, crew.static, crew.agents)
+    crew.demand_memory()
     return memory.summary(crew.shapes, crew.agents)
 
 
@@ -160,6 +160,11 @@ class Crew:
         self.shapes: AgentLife = jax.eval_shape(
             self.programs.init, self.seed_of_agent, self.numbers
         )
+
+    def demand_memory(self) -> None:
+        """Raise SettingsError if there is less memory than this run needs."""
+        largest = max(self.settings, key=lambda setting: setting.training.planning_steps)
+        memory.demand_enough(self.shapes, largest, self.agents)
 
     def train(self, on_chunk: OnChunk) -> Run:
         """From the first step to the last, in memory."""

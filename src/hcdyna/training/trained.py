@@ -16,6 +16,7 @@ from hcdyna.errors import SettingsError
 from hcdyna.hosted.environment import Hosted, spaces_of, to_action
 from hcdyna.hosted.scaling import Scale, known_scale, scale_of
 from hcdyna.settings import Settings
+from hcdyna.training import memory
 from hcdyna.training.evaluation import run_episode
 from hcdyna.types import Agent, Array, Key, Spec
 
@@ -192,10 +193,12 @@ def compiled_episodes(
     env = settings.environment.build()
     agent = settings.agent.build(env.spec)
 
-    @jax.jit
     def play(seed: jax.Array, state: Any) -> tuple[jax.Array, jax.Array]:
         key = jax.random.fold_in(jax.random.key(seed), AFTERWARDS)
         episode = partial(run_episode, env=env, agent=agent, state=state, epsilon=epsilon)
         return jax.vmap(episode)(jax.random.split(key, episodes))
 
-    return jax.vmap(play)(seeds, states)
+    first = jax.tree.map(lambda x: x[0], (seeds, states))
+    taken = {"the episodes": len(seeds) * memory.working(play, *first)}
+    memory.demand(taken, memory.available(), {"the episodes": f"episodes = {episodes}"}, len(seeds))
+    return jax.vmap(jax.jit(play))(seeds, states)
