@@ -225,8 +225,10 @@ class Store:
 
     def _evaluations(self, checkpoint: Path) -> int:
         """How many evaluations belong to a checkpoint; 0 if it can't be read."""
+        if not checkpoint.is_file():
+            return 0
         try:
-            with np.load(checkpoint, allow_pickle=False) as file:
+            with open(checkpoint, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 about = json.loads(file["record"].tobytes())
             usual = evaluations_until(self.described[0], step_of(checkpoint))
             return int(about.get("evaluations", usual))
