@@ -48,7 +48,7 @@ class Worlds:
 
     def __init__(self, hosted: Hosted, count: int, read: Read = as_float32, **options: Any) -> None:
         self.hosted, self.read = hosted, read
-        self.keeper, self.steps = Keeper(), 0
+        self.keeper, self.steps, self.hangs = Keeper(), 0, False
         apart = hosted.processes == "on" or (
             hosted.processes == "auto" and count > 1 and is_slow(hosted)
         )
@@ -95,8 +95,8 @@ class Worlds:
         return self._ask("render", self.envs[0].render, self.hosted.step_timeout)
 
     def close(self) -> None:
-        """With a warning if an environment can't be closed."""
-        for env in self.envs:
+        """With a warning if an environment can't be closed; one that hangs is left as it is."""
+        for env in [] if self.hangs else self.envs:
             try:
                 self._ask("close", env.close, self.hosted.step_timeout)
             except RunError as error:
@@ -145,6 +145,7 @@ class Worlds:
         except Broke as error:
             raise self._wrong(where, str(error)) from None
         except TimeoutError:
+            self.hangs = True
             for env in self.envs:
                 if isinstance(env, Remote):
                     env.close()
