@@ -14,7 +14,9 @@ from hcdyna.errors import Interrupted
 class Resume:
     """Go on with an interrupted run, to exactly the end that it would have had.
 
-    The settings are those of the run; to train under others, start another run.
+    On a Gymnasium environment the interrupted episode is begun anew, so that the run is a valid one
+    but not the one it would have been; resuming a checkpoint twice gives the same bits. The
+    settings are those of the run; to train under others, start another run.
     """
 
     run: RunFolder
