@@ -1,5 +1,11 @@
 """Slow environments step in processes of their own, with the same bits and the same errors."""
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 import worlds_of_ours  # noqa: F401  (registers the environments)
@@ -44,7 +50,7 @@ def test_the_same_bits_in_processes():
     [
         ("Raises-v0", r"Raises-v0: step raised OSError: the motor is gone \(step 150"),
         ("Dtype-v0", r"Dtype-v0: step returned observations of float64; .* float32 \(step 150"),
-        ("Dies-v0", r"Dies-v0: step raised .*its process ended with exit code 3 \(step 150"),
+        ("Dies-v0", r"Dies-v0: step raised .*its process ended with exit code 0 \(step 150"),
     ],
 )
 def test_a_failure_there_is_told_here(name, words):
@@ -74,3 +80,46 @@ def test_what_only_this_process_knows_stays_here():
 def test_a_wrong_word_is_refused():
     with pytest.raises(SettingsError, match=r"Hosted.processes = 'yes': must be one of"):
         Hosted("CartPole-v1", processes="yes")
+
+
+CHILD = """
+from hcdyna.hosted.environment import Hosted
+from hcdyna.hosted.worlds import Worlds
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+worlds = Worlds(Hosted("worlds_of_ours:Walk-v0", processes="on"), 1)
+worlds.reset(0, seed=0)
+print(worlds.envs[0].process.pid, flush=True)
+for _ in range(5):
+    worlds.step(np.zeros(1, int))
+"""
+
+
+def is_running(pid):
+    """Zombies aside: it may take a while until somebody asks for their exit code."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_process_that_hangs_ends_with_the_one_that_was_killed():
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    env = os.environ | {"WALK_FAULT": "freezes", "PYTHONPATH": paths}
+    command = [sys.executable, "-c", CHILD]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        assert is_running(pid)
+        time.sleep(1.0)  # until it hangs
+        parent.kill()
+    for _ in range(100):
+        if not is_running(pid):
+            return
+        time.sleep(0.1)
+    pytest.fail("it is still there")

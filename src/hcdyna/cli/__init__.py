@@ -18,7 +18,7 @@ from hcdyna.errors import Interrupted, RunError, SettingsError
 
 COMMANDS = {
     "train": "train agents, one per seed, all in one program",
-    "resume": "go on with an interrupted run, bit for bit",
+    "resume": "go on with an interrupted run: bit for bit, but for Gymnasium environments",
     "eval": "let the trained agents of a run play episodes",
     "list": "environments, strategies, agents, models, presets or runs",
     "plot": "learning curves of runs, or what an agent sees, as a picture",

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hcdyna.errors import RunError, SettingsError
+from hcdyna.errors import RunError
+
+A_MOMENT = 0.2
+"""Seconds between two looks at whether an environment hangs."""
 
 
 class HostFailed(RunError):
@@ -30,8 +35,8 @@ class Exited(BaseException):
     """An environment called os._exit; no `except Exception` of its own shall swallow this."""
 
 
-class Broke(Exception):
-    """What an environment raised, in words."""
+class Left(BaseException):
+    """Nobody waits any more for what this thread does."""
 
 
 @contextlib.contextmanager
@@ -55,37 +60,72 @@ def no_way_out() -> Iterator[None]:
 
 
 class Keeper:
-    """A thread that runs all code of some environments, so that one that hangs can be left alone.
+    """A thread for all code of some environments, so that one that hangs can be left alone.
 
-    It is always the same one, since some environments must stay in the thread that made them.
+    It is always the same one, since some environments must stay in the thread that made them. Whole
+    loops run there, too: handing over each step would take a tenth of its time.
     """
 
     def __init__(self) -> None:
         self.todo: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        threading.Thread(target=work_off, args=(self.todo,), daemon=True).start()
-        weakref.finalize(self, self.todo.put, None)
+        self.thread: threading.Thread | None = None
+        self.lock, self.left = threading.Lock(), False
+        self.since, self.limit = 0.0, math.inf
+        """When code of an environment was called, and the seconds it may take."""
+        self.blame: Callable[[], Exception] = RuntimeError
+        """What to raise if it takes longer."""
 
-    def call(
-        self, function: Callable[[], Any], seconds: float | None, progress: Callable[[], int]
-    ) -> Any:
-        """What the function returns; Broke if it raises, TimeoutError if it makes no progress for
-        so many seconds."""
+    def call(self, function: Callable[[], Any]) -> Any:
+        """What the function returns or raises there; Hanging if an environment does not answer."""
+        if self.thread is None:
+            self.thread = threading.Thread(target=work_off, args=(self.todo,), daemon=True)
+            self.thread.start()
+            weakref.finalize(self, self.todo.put, None)
+        if self.thread is threading.current_thread():
+            return function()
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.todo.put((function, done))
-        before = progress()
-        while True:
-            try:
-                went_well, came = done.get(timeout=seconds)
-                break
-            except queue.Empty:
-                if progress() == before:
-                    raise TimeoutError from None
-                before = progress()
+        try:
+            went_well, came = self._wait(done)
+        except Hanging:
+            raise
+        except BaseException:  # such as a KeyboardInterrupt; let it come to rest
+            with self.lock:
+                self.left = True
+            with contextlib.suppress(queue.Empty):
+                done.get(timeout=A_MOMENT)
+            raise
         if went_well:
             return came
-        if isinstance(came, RunError | SettingsError | KeyboardInterrupt):
-            raise came
-        raise Broke(reason(came)) from None
+        raise came
+
+    def _wait(self, done: queue.SimpleQueue[Any]) -> tuple[bool, Any]:
+        while True:
+            try:
+                return done.get(timeout=A_MOMENT)
+            except queue.Empty:
+                with self.lock:
+                    if time.monotonic() > self.since + self.limit:
+                        self.left = True
+                        raise self.blame() from None
+
+    def ask(self, call: Callable[[], Any], seconds: float, blame: Callable[[], Exception]) -> Any:
+        """Call code of an environment, from the thread for that."""
+        self._mark(seconds, blame)
+        try:
+            return call()
+        finally:
+            self._mark(math.inf, blame)
+
+    def pulse(self) -> None:
+        """One of several environments has answered."""
+        self.since = time.monotonic()
+
+    def _mark(self, seconds: float, blame: Callable[[], Exception]) -> None:
+        with self.lock:
+            if self.left:
+                raise Left
+            self.since, self.limit, self.blame = time.monotonic(), seconds, blame
 
 
 def work_off(todo: queue.SimpleQueue[Any]) -> None:
@@ -95,7 +135,7 @@ def work_off(todo: queue.SimpleQueue[Any]) -> None:
         try:
             with no_way_out():
                 answer = True, function()
-        except BaseException as error:  # anything can go wrong in code that is not ours
+        except BaseException as error:  # for the thread that waits
             answer = False, error
         done.put(answer)
         del task, function, done, answer  # nothing may be kept alive from here

@@ -7,11 +7,13 @@ array before it could be checked. Here a process imports the environment alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from hcdyna.errors import RunError
@@ -32,7 +34,8 @@ class Remote:
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"},
         )
-        self.close = weakref.finalize(self, self.process.kill)
+        self.close = weakref.finalize(self, end, self.process)
+        self.close.atexit = False  # a thread may still read then; the worker notices by itself
         self.ask("make", **options)
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> None:
@@ -71,6 +74,15 @@ class Remote:
         return ConnectionError(f"its process ended with exit code {self.process.wait()}")
 
 
+def end(process: subprocess.Popen) -> None:
+    """Nobody may be reading from it."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):  # a request that was never sent
+            pipe.close()  # type: ignore[union-attr]
+
+
 def environments(hosted: Hosted, count: int, apart: bool, options: dict[str, Any]) -> list[Any]:
     """`count` environments, in processes of their own if that is wanted and possible."""
     if apart:
@@ -93,10 +105,13 @@ def in_processes(hosted: Hosted, count: int, options: dict[str, Any]) -> list[Re
     return remote
 
 
-def step_all(envs: list[Any], actions: list[Any], answers: list[Any]) -> None:
-    """Append what each environment answers; those in processes of their own begin all at once."""
+def step_all(envs: list[Any], actions: list[Any], pulse: Callable[[], None]) -> list[Any]:
+    """What each environment answers, with a pulse after each; those in processes begin at once."""
     for env, action in zip(envs, actions, strict=True):
         if isinstance(env, Remote):
             env.ask("step", action)
+    answers = []
     for env, action in zip(envs, actions, strict=True):
         answers.append(env.step(action))
+        pulse()
+    return answers

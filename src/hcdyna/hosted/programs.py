@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.dyna import build
 from hcdyna.errors import RunError
 from hcdyna.hosted.environment import longest_episode
-from hcdyna.hosted.failure import HostFailed
+from hcdyna.hosted.failure import HostFailed, Keeper
 from hcdyna.hosted.scaling import known_scale, scale_of
+from hcdyna.hosted.steps import choose, init, test_action, time_step
 from hcdyna.hosted.worlds import Read, Step, Worlds, as_float32
-from hcdyna.settings import Settings, with_numbers
-from hcdyna.training.compiled import AgentLife, Numbers, Programs, of_agent, random_action
+from hcdyna.settings import Settings
+from hcdyna.training.compiled import AgentLife, Numbers, Programs
 from hcdyna.training.evaluation import STREAM
-from hcdyna.types import Array, Info, Transition
+from hcdyna.types import Array, Info
 
 
 def hosted_programs(static: Settings, seeds: list[int]) -> Programs:
@@ -33,11 +36,20 @@ def hosted_programs(static: Settings, seeds: list[int]) -> Programs:
     )
 
 
+@dataclass
+class Now:
+    """How far a chunk has come, for the thread that waits for it."""
+
+    life: AgentLife
+    done: int = 0
+
+
 class Host:
     """Environments and compiled functions of all agents."""
 
     def __init__(self, static: Settings, seeds: list[int]) -> None:
         self.static, self.seeds = static, seeds
+        self.keeper = Keeper()
         self.worlds: Worlds | None = None
         self.tests: Worlds | None = None
         self.read: Read = as_float32
@@ -60,47 +72,51 @@ class Host:
         self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
     ) -> tuple[AgentLife, Info]:
         """`length` steps of all agents."""
-        step, total, done = self._advance[warm_up], None, 0
-        before = steps_of(life)
+        now = Now(life)
         try:
-            life = self._scaled(life)
-            worlds = self._worlds()
-            if self.at is None or not np.array_equal(self.at, np.asarray(life.obs)):
-                life = self._begin(life, worlds)
-            action = self._act[warm_up](life, numbers)
-            while done < length:
-                found = worlds.step(np.asarray(action))
-                over = found.terminated | found.truncated
-                start = found.obs.copy()
-                for index in np.flatnonzero(over):
-                    seed = episode_seed(self.seeds[index], before + done + 1)
-                    start[index] = worlds.reset(int(index), seed)
-                self.at = start
-                news = packed(found, over, start)
-                life, total, action = step(life, numbers, total, action, news)
-                done += 1
+            info = self._call(lambda: self._steps(now, numbers, length, warm_up))
         except RunError as error:
-            raise self._failed(error, life, done) from None
+            raise self._failed(error, now.life, now.done) from None
+        return now.life, info
+
+    def _steps(self, now: Now, numbers: Numbers, length: int, warm_up: bool) -> Info:
+        step, total = self._advance[warm_up], None
+        before = steps_of(now.life)
+        now.life = self._scaled(now.life)
+        worlds = self.worlds = self._open(self.worlds)
+        if self.at is None or not np.array_equal(self.at, np.asarray(now.life.obs)):
+            now.life = self._begin(now.life, worlds)
+        action = self._act[warm_up](now.life, numbers)
+        while now.done < length:
+            found = worlds.step(np.asarray(action))
+            over = found.terminated | found.truncated
+            start = found.obs.copy()
+            for index in np.flatnonzero(over):
+                seed = episode_seed(self.seeds[index], before + now.done + 1)
+                start[index] = worlds.reset(int(index), seed)
+            self.at = start
+            news = packed(found, over, start)
+            now.life, total, action = step(now.life, numbers, total, action, news)
+            now.done += 1
         share = 1.0 / length
-        return life, jax.tree.map(lambda x: x * share, total)
+        return jax.tree.map(lambda x: x * share, total)
 
     def evaluate(
         self, life: AgentLife, numbers: Numbers, seeds: Array, step: int
     ) -> tuple[Array, Array, Info]:
         """Returns and lengths [agents, episodes] on environments of their own."""
         try:
-            self._scaled(life)
-            if self.tests is None:
-                self.tests = Worlds(self.static.environment, len(self.seeds))
-            self.tests.read = self.read
-            episodes = [
-                self._episode(self.tests, life, numbers, step, episode)
-                for episode in range(self.static.evaluation.episodes)
-            ]
+            episodes = self._call(lambda: self._all_episodes(life, numbers, step))
         except RunError as error:
             raise self._failed(error, life, done=0) from None
         returns, lengths = (np.stack(x, axis=1) for x in zip(*episodes, strict=True))
         return jnp.asarray(returns), jnp.asarray(lengths), {}
+
+    def _all_episodes(self, life: AgentLife, numbers: Numbers, step: int) -> list[Any]:
+        self._scaled(life)
+        tests = self.tests = self._open(self.tests)
+        every = range(self.static.evaluation.episodes)
+        return [self._episode(tests, life, numbers, step, episode) for episode in every]
 
     def _episode(
         self, tests: Worlds, life: AgentLife, numbers: Numbers, step: int, episode: int
@@ -122,11 +138,11 @@ class Host:
             turn += 1
         return returns, lengths
 
-    def _worlds(self) -> Worlds:
-        if self.worlds is None:
-            self.worlds = Worlds(self.static.environment, len(self.seeds))
-        self.worlds.read = self.read
-        return self.worlds
+    def _open(self, worlds: Worlds | None) -> Worlds:
+        if worlds is None:
+            worlds = Worlds(self.static.environment, len(self.seeds), keeper=self.keeper)
+        worlds.read = self.read
+        return worlds
 
     def _begin(self, life: AgentLife, worlds: Worlds) -> AgentLife:
         """The first episodes, or those that were interrupted, retraced to where they were.
@@ -164,9 +180,20 @@ class Host:
         return life
 
     def _failed(self, error: Exception, life: AgentLife, done: int) -> HostFailed:
-        """With what was learned; whoever goes on gets new environments."""
-        self.worlds = self.tests = self.at = None
+        """With what was learned."""
+        self._forget()
         return HostFailed(str(error), life, done)
+
+    def _call(self, function: Callable[[], Any]) -> Any:
+        """In the thread of the environments."""
+        if self.keeper.left:  # interrupted, but somebody goes on
+            self._forget()
+        return self.keeper.call(function)
+
+    def _forget(self) -> None:
+        """Whoever goes on gets new environments."""
+        self.worlds = self.tests = self.at = None
+        self.keeper = Keeper()
 
 
 def retraced(life: AgentLife, worlds: Worlds, seeds: list[int]) -> np.ndarray:
@@ -203,77 +230,3 @@ def packed(found: Step, over: np.ndarray, start: np.ndarray) -> np.ndarray:
     """All that is new, in one array [agents, 2d + 3]: each array sent costs as much as a step."""
     ends = np.stack([found.reward, found.terminated, over], axis=1)
     return np.concatenate([found.obs, start, ends], axis=1, dtype=np.float32)
-
-
-def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
-    """A new agent that has seen nothing."""
-    env, dyna = build(of_agent(static, numbers))
-    life_key, init_key, _ = jax.random.split(jax.random.key(seed), 3)
-    obs = jnp.asarray(env.spec.example_obs())
-    nothing = (jnp.full_like(obs, jnp.inf), jnp.full_like(obs, -jnp.inf))
-    scale = jnp.full((2, *obs.shape), jnp.nan) if static.environment.scaling else ()
-    return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32), nothing, scale)
-
-
-def settings_now(static: Settings, life: AgentLife, numbers: Numbers) -> Settings:
-    """The settings of an agent, with Π where it has been if the Box has no bounds."""
-    settings = of_agent(static, numbers)
-    spec = static.environment.build().spec
-    finite = np.isfinite(spec.low) & np.isfinite(spec.high) & (not static.environment.scaling)
-    bounds = tuple(
-        jnp.where(finite, given, seen)
-        for given, seen in zip((spec.low, spec.high), life.seen, strict=True)
-    )
-    return with_numbers(settings, {"environment.bounds": bounds})
-
-
-def choose(static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers) -> Array:
-    """The action of the behaviour policy."""
-    _, act_key, _ = jax.random.split(life.key, 3)
-    env, dyna = build(settings_now(static, life, numbers))
-    if warm_up:
-        return random_action(act_key, env.spec)
-    return dyna.act(act_key, life.dyna, life.obs)
-
-
-def time_step(
-    static: Settings,
-    warm_up: bool,
-    life: AgentLife,
-    numbers: Numbers,
-    total: Info | None,
-    action: Array,
-    news: Array,
-) -> tuple[AgentLife, Info, Array]:
-    """Learn from what the action led to, and choose the next one."""
-    key, _, learn_key = jax.random.split(life.key, 3)
-    d = (len(news) - 3) // 2
-    obs, start, (reward, terminated, over) = news[:d], news[d : 2 * d], news[2 * d :]
-    low, high = life.seen
-    seen = (jnp.minimum(low, obs), jnp.maximum(high, obs))
-    life = life._replace(seen=(jnp.minimum(seen[0], life.obs), jnp.maximum(seen[1], life.obs)))
-    env, dyna = build(settings_now(static, life, numbers))
-    discount = env.spec.discount * (1.0 - terminated)
-    transition = Transition(life.obs, action, reward, discount, obs)
-    learn = dyna.observe if warm_up else dyna.learn
-    state, info = learn(learn_key, life.dyna, transition)
-    episode_step = jnp.where(over > 0, 0, life.episode_step + 1)
-    life = life._replace(key=key, dyna=state, obs=start, episode_step=episode_step)
-    info = {name: x.astype(jnp.float32) for name, x in info.items()}
-    total = info if total is None else jax.tree.map(jnp.add, total, info)
-    return life, total, choose(static, warm_up, life, numbers)
-
-
-def test_action(
-    static: Settings, life: AgentLife, numbers: Numbers, obs: Array, when: Array
-) -> Array:
-    """The action of an evaluation episode: `when` is the step, the episode and its turn."""
-    settings = settings_now(static, life, numbers)
-    env = settings.environment.build()
-    agent = settings.agent.build(env.spec)
-    if env.spec.num_actions is None:
-        return agent.greedy(life.dyna.agent, obs)
-    key = jax.random.fold_in(life.key, STREAM)
-    for number in range(3):
-        key = jax.random.fold_in(key, when[number])
-    return agent.act(key, life.dyna.agent, obs, settings.evaluation.epsilon)

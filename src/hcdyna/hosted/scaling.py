@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hcdyna.hosted.answers import LARGEST
 from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.worlds import Worlds
 
@@ -22,7 +23,7 @@ class Scale(NamedTuple):
 
     def __call__(self, obs: np.ndarray) -> np.ndarray:
         centre, width = np.asarray(self.centre, np.float64), np.asarray(self.width, np.float64)
-        return ((obs - centre) / width).astype(np.float32)
+        return np.clip((obs - centre) / width, -LARGEST, LARGEST).astype(np.float32)
 
 
 def known_scale(found: Any) -> Scale | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 import warnings
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hcdyna.errors import RunError, SettingsError
-from hcdyna.hosted.answers import is_flag, is_number, shown
+from hcdyna.hosted.answers import LARGEST, is_flag, is_number, shown
 from hcdyna.hosted.environment import Hosted, to_action
-from hcdyna.hosted.failure import Broke, Hanging, Keeper
+from hcdyna.hosted.failure import Hanging, Keeper, Left, reason
 from hcdyna.hosted.processes import Remote, environments, step_all
 
 SLOW = 1e-3
@@ -43,12 +44,20 @@ def as_float32(obs: np.ndarray) -> np.ndarray:
 class Worlds:
     """`count` environments. After an episode's end each waits for `reset`.
 
-    `options` are those of `gymnasium.make`.
+    All their code runs in the thread of `keeper`. `options` are those of `gymnasium.make`.
     """
 
-    def __init__(self, hosted: Hosted, count: int, read: Read = as_float32, **options: Any) -> None:
-        self.hosted, self.read = hosted, read
-        self.keeper, self.steps = Keeper(), 0
+    def __init__(
+        self,
+        hosted: Hosted,
+        count: int,
+        read: Read = as_float32,
+        keeper: Keeper | None = None,
+        **options: Any,
+    ) -> None:
+        self.hosted, self.read, self.steps = hosted, read, 0
+        self.keeper = Keeper() if keeper is None else keeper
+        self.envs: list[Any] = []
         apart = hosted.processes == "on" or (
             hosted.processes == "auto" and count > 1 and is_slow(hosted)
         )
@@ -58,7 +67,7 @@ class Worlds:
             return envs, envs[0].observation_space, envs[0].action_space
 
         try:
-            self.envs, self.space, self.actions = self._ask("make", make, None)
+            self.envs, self.space, self.actions = self._ask("make", make, math.inf)
         except SettingsError as error:  # the settings are good: one like it was made before
             raise RunError(str(error)) from None
 
@@ -78,12 +87,8 @@ class Worlds:
         """The same with actions of the environment's own."""
         self.steps += 1
         envs = self.envs if which is None else [self.envs[index] for index in which]
-        answers: list[Any] = []
-        self._ask(
-            "step",
-            lambda: step_all(envs, actions, answers),
-            self.hosted.step_timeout,
-            lambda: len(answers),
+        answers = self._ask(
+            "step", lambda: step_all(envs, actions, self.keeper.pulse), self.hosted.step_timeout
         )
         obs, reward, terminated, truncated = zip(*map(self._checked, answers), strict=True)
         return Step(
@@ -95,8 +100,8 @@ class Worlds:
         return self._ask("render", self.envs[0].render, self.hosted.step_timeout)
 
     def close(self) -> None:
-        """With a warning if an environment can't be closed."""
-        for env in self.envs:
+        """With a warning if an environment can't be closed; one that hangs is left as it is."""
+        for env in [] if self.keeper.left else self.envs:
             try:
                 self._ask("close", env.close, self.hosted.step_timeout)
             except RunError as error:
@@ -125,34 +130,31 @@ class Worlds:
             raise self._wrong(where, f"returned {text}")
         if found != dtype:
             raise self._wrong(where, f"returned observations of {found}; its space says {dtype}")
-        with np.errstate(all="ignore"):
-            row = self.read(obs)
-            sound = np.isfinite(row.astype(np.float32, copy=False)).all()
-        if not sound:
+        if not float(np.abs(obs).max()) <= LARGEST:  # NaN is not
             what = f"returned an observation that is not finite in float32: {shown(obs)}"
             raise self._wrong(where, what)
-        return row
+        return self.read(obs)
 
-    def _ask(
-        self,
-        where: str,
-        call: Callable[[], Any],
-        seconds: float | None,
-        progress: Callable[[], int] = lambda: 0,
-    ) -> Any:
-        try:
-            return self.keeper.call(call, seconds, progress)
-        except Broke as error:
-            raise self._wrong(where, str(error)) from None
-        except TimeoutError:
+    def _ask(self, where: str, call: Callable[[], Any], seconds: float) -> Any:
+        def hanging() -> Hanging:
             for env in self.envs:
                 if isinstance(env, Remote):
-                    env.close()
+                    env.process.kill()
             option = "reset" if where == "reset" else "step"
-            raise Hanging(
+            return Hanging(
                 f"{self.hosted.id}: {where} did not return within {seconds:g} s (step {self.steps} "
                 f"of this process); give --env.{option}-timeout if it needs longer"
-            ) from None
+            )
+
+        def ask() -> Any:
+            try:
+                return self.keeper.ask(call, seconds, hanging)
+            except (RunError, SettingsError, KeyboardInterrupt, Left):
+                raise
+            except BaseException as error:  # anything can go wrong in code that is not ours
+                raise self._wrong(where, reason(error)) from None
+
+        return self.keeper.call(ask)
 
     def _wrong(self, where: str, what: str) -> RunError:
         return RunError(f"{self.hosted.id}: {where} {what} (step {self.steps} of this process)")

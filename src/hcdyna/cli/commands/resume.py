@@ -14,7 +14,9 @@ from hcdyna.errors import Interrupted
 class Resume:
     """Go on with an interrupted run, to exactly the end that it would have had.
 
-    The settings are those of the run; to train under others, start another run.
+    On a Gymnasium environment the interrupted episode is taken again, with the same seed and
+    actions; an environment that does not come to the same state then begins a new episode, and a
+    warning says so. The settings are those of the run; to train under others, start another run.
     """
 
     run: RunFolder

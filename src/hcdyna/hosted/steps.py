@@ -1,0 +1,87 @@
+"""What is compiled of a run on the host: written for one agent, vmapped over all of them."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna.dyna import build
+from hcdyna.settings import Settings, with_numbers
+from hcdyna.training.compiled import AgentLife, Numbers, of_agent, random_action
+from hcdyna.training.evaluation import STREAM
+from hcdyna.types import Array, Info, Transition
+
+
+def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
+    """A new agent that has seen nothing."""
+    env, dyna = build(of_agent(static, numbers))
+    life_key, init_key, _ = jax.random.split(jax.random.key(seed), 3)
+    obs = jnp.asarray(env.spec.example_obs())
+    nothing = (jnp.full_like(obs, jnp.inf), jnp.full_like(obs, -jnp.inf))
+    scale = jnp.full((2, *obs.shape), jnp.nan) if static.environment.scaling else ()
+    return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32), nothing, scale)
+
+
+def settings_now(static: Settings, life: AgentLife, numbers: Numbers) -> Settings:
+    """The settings of an agent, with Π where it has been if the Box has no bounds."""
+    settings = of_agent(static, numbers)
+    spec = static.environment.build().spec
+    finite = np.isfinite(spec.low) & np.isfinite(spec.high) & (not static.environment.scaling)
+    bounds = tuple(
+        jnp.where(finite, given, seen)
+        for given, seen in zip((spec.low, spec.high), life.seen, strict=True)
+    )
+    return with_numbers(settings, {"environment.bounds": bounds})
+
+
+def choose(static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers) -> Array:
+    """The action of the behaviour policy."""
+    _, act_key, _ = jax.random.split(life.key, 3)
+    env, dyna = build(settings_now(static, life, numbers))
+    if warm_up:
+        return random_action(act_key, env.spec)
+    return dyna.act(act_key, life.dyna, life.obs)
+
+
+def time_step(
+    static: Settings,
+    warm_up: bool,
+    life: AgentLife,
+    numbers: Numbers,
+    total: Info | None,
+    action: Array,
+    news: Array,
+) -> tuple[AgentLife, Info, Array]:
+    """Learn from what the action led to, and choose the next one."""
+    key, _, learn_key = jax.random.split(life.key, 3)
+    d = (len(news) - 3) // 2
+    obs, start, (reward, terminated, over) = news[:d], news[d : 2 * d], news[2 * d :]
+    low, high = life.seen
+    seen = (jnp.minimum(low, obs), jnp.maximum(high, obs))
+    life = life._replace(seen=(jnp.minimum(seen[0], life.obs), jnp.maximum(seen[1], life.obs)))
+    env, dyna = build(settings_now(static, life, numbers))
+    discount = env.spec.discount * (1.0 - terminated)
+    transition = Transition(life.obs, action, reward, discount, obs)
+    learn = dyna.observe if warm_up else dyna.learn
+    state, info = learn(learn_key, life.dyna, transition)
+    episode_step = jnp.where(over > 0, 0, life.episode_step + 1)
+    life = life._replace(key=key, dyna=state, obs=start, episode_step=episode_step)
+    info = {name: x.astype(jnp.float32) for name, x in info.items()}
+    total = info if total is None else jax.tree.map(jnp.add, total, info)
+    return life, total, choose(static, warm_up, life, numbers)
+
+
+def test_action(
+    static: Settings, life: AgentLife, numbers: Numbers, obs: Array, when: Array
+) -> Array:
+    """The action of an evaluation episode: `when` is the step, the episode and its turn."""
+    settings = settings_now(static, life, numbers)
+    env = settings.environment.build()
+    agent = settings.agent.build(env.spec)
+    if env.spec.num_actions is None:
+        return agent.greedy(life.dyna.agent, obs)
+    key = jax.random.fold_in(life.key, STREAM)
+    for number in range(3):
+        key = jax.random.fold_in(key, when[number])
+    return agent.act(key, life.dyna.agent, obs, settings.evaluation.epsilon)
