@@ -36,7 +36,10 @@ class Snapshots:
         self.every = max(1, -(-training.steps // MOST // every)) * every
         self.last = training.steps
         self.env = settings.environment.build()
-        self.surface = self.env.spec.num_states is None and self.env.spec.low.shape == (2,)
+        spec = self.env.spec
+        bounded = bool(np.isfinite([spec.low, spec.high]).all())
+        scaled = getattr(settings.environment, "scaling", False)  # the agent knows another box
+        self.surface = spec.num_states is None and spec.low.shape == (2,) and bounded and not scaled
         agent = settings.agent.build(self.env.spec)
         self.look = jax.jit(partial(surface_and_climbs, self.env, agent.value))
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from hcdyna.errors import RunError
 from hcdyna.files import explained, held, read_arrays, write_arrays
-from hcdyna.plain import differences, settings_from_plain, to_act
+from hcdyna.plain import differences, settings_from_plain, settings_to_plain, to_act
 from hcdyna.results import run_json
 from hcdyna.settings import Settings
 from hcdyna.training.run import Progress
@@ -98,9 +98,9 @@ class Store:
 
     def demand_same(self, settings: list[dict[str, Any]], seeds: list[int]) -> None:
         """Refuse to go on under other settings, and say how they differ."""
-        asked = {"settings": dict(enumerate(settings)), "seeds": seeds}
-        here = {"settings": dict(enumerate(self.record["settings"])), "seeds": self.seeds}
-        found = differences(here, asked)
+        asked = {"settings": dict(enumerate(map(in_full, settings))), "seeds": seeds}
+        mine = map(in_full, self.record["settings"])
+        found = differences({"settings": dict(enumerate(mine)), "seeds": self.seeds}, asked)
         if found:
             raise RunError(
                 f"{self.folder}: holds a run with other settings; {'; '.join(found)}; "
@@ -234,6 +234,11 @@ class Store:
             return int(about.get("evaluations", usual))
         except Exception:  # whoever needs the checkpoint itself will be told
             return 0
+
+
+def in_full(plain: Any) -> dict[str, Any]:
+    """Plain settings with the defaults of fields that there were not when they were saved."""
+    return settings_to_plain(settings_from_plain(plain, look=True))
 
 
 def evaluations_until(settings: Settings, step: int) -> int:
