@@ -135,6 +135,17 @@ class Settings:
             )
 
 
+def evaluations_until(settings: Settings, step: int) -> int:
+    """How many evaluations a run has had after so many steps."""
+    last = step >= settings.training.steps and settings.training.steps % settings.evaluation.every
+    return step // settings.evaluation.every + bool(last)
+
+
+def evaluated_after(settings: Settings, number: int) -> int:
+    """The step after which evaluation `number` = 0, 1, … takes place."""
+    return min((number + 1) * settings.evaluation.every, settings.training.steps)
+
+
 TRACED_PARTS = ("agent", "model", "search_control", "training")
 
 

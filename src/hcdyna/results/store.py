@@ -26,7 +26,7 @@ from hcdyna.errors import RunError
 from hcdyna.files import explained, held, read_arrays, write_arrays
 from hcdyna.plain import differences, settings_from_plain, settings_to_plain, to_act
 from hcdyna.results import run_json
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, evaluated_after, evaluations_until
 from hcdyna.training.run import Progress
 
 EPISODES = ("returns", "lengths", "diverged")
@@ -239,17 +239,6 @@ class Store:
 def in_full(plain: Any) -> dict[str, Any]:
     """Plain settings with the defaults of fields that there were not when they were saved."""
     return settings_to_plain(settings_from_plain(plain, look=True))
-
-
-def evaluations_until(settings: Settings, step: int) -> int:
-    """How many evaluations a run has had after so many steps."""
-    last = step >= settings.training.steps and settings.training.steps % settings.evaluation.every
-    return step // settings.evaluation.every + bool(last)
-
-
-def evaluated_after(settings: Settings, number: int) -> int:
-    """The step after which evaluation `number` = 0, 1, … takes place."""
-    return min((number + 1) * settings.evaluation.every, settings.training.steps)
 
 
 def step_of(path: Path) -> int:
