@@ -34,9 +34,11 @@ from hcdyna.dyna import build
 from hcdyna.kernels import climb as fused_climb
 from hcdyna.kernels import plan as fused_plan
 from hcdyna.kernels.build import target, why_not
-from hcdyna.kernels.surface import Surface, sizes
+from hcdyna.kernels.sizes import sizes
 from hcdyna.networks import mlp
 from hcdyna.planning import MiniBatches, draw_mini_batches, plan
+from hcdyna.planning.budget import budget_of
+from hcdyna.planning.discrete import Asked
 from hcdyna.search_control.climbing import climb_along
 from hcdyna.training import devices
 from hcdyna.types import Scene, Transition
@@ -60,6 +62,10 @@ class Options:
     """Let the GPU run kernels beside each other that do not wait for each other."""
     turns_at_once: int = devices.MOST_TURNS_AT_ONCE["gpu"]
     """Take up to so many time steps without asking the host."""
+
+
+nothing: Any = None
+"""Of what planning does not look at."""
 
 
 def climb_all(settings: Settings, states: DQNState) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -92,8 +98,8 @@ def climb_all(settings: Settings, states: DQNState) -> dict[str, tuple[np.ndarra
 
     def fused(state: Any, drawn: Any) -> Any:
         assert agent.perceptron is not None
-        surface = Surface(partial(agent.value, state), state.params, agent.perceptron, env)
-        return fused_climb.climb_along(surface=surface, **drawn, **rest)
+        known = {"params": state.params, "perceptron": agent.perceptron}
+        return fused_climb.climb_along(**known, env=env, box=env.project, **drawn, **rest)
 
     def climbed(function: Any, *given: Any) -> Any:
         return jax.tree.map(np.asarray, jax.jit(jax.vmap(function))(*given))
@@ -145,9 +151,7 @@ def random_input(settings: Settings, key: Any) -> tuple[DQNState, MiniBatches]:
     replayed = Transition(
         states(n, m), action(), real(n, m), jax.random.uniform(next(keys), (n, m)), states(n, m)
     )
-    batches = MiniBatches(
-        replayed,
-        simulated=None,
+    asked = Asked(
         states=states(n, m),
         reward=real(n, m, actions),
         discount=jax.random.uniform(next(keys), (n, m, actions)),
@@ -155,6 +159,7 @@ def random_input(settings: Settings, key: Any) -> tuple[DQNState, MiniBatches]:
         explore=jax.random.bernoulli(next(keys), 0.1, (n, m)),
         random_action=action(),
     )
+    batches = MiniBatches(replayed, simulated=None, rows=asked)
     return DQNState(params, target, moments, jnp.int32(50)), batches
 
 
@@ -172,9 +177,13 @@ def input_in_training(settings: Settings, agents: int) -> tuple[DQNState, MiniBa
             value=partial(agent.value, state.agent),
             predict=lambda key, obs, action: model.predict(key, state.model, obs, action),
             replay=state.replay,
-            transition=None,  # type: ignore[arg-type]
+            transition=nothing,
         )
-        return draw_mini_batches(key, control, state.search_control, scene, settings.training)
+        training = settings.training
+        budget = budget_of(training)
+        return draw_mini_batches(
+            key, control, state.search_control, scene, budget, training.epsilon
+        )
 
     keys = jax.random.split(jax.random.key(2), agents)
     return dyna.agent, jax.jit(jax.vmap(draw))(keys, dyna)
@@ -190,7 +199,8 @@ def compare_plans(settings: Settings, before: tuple[DQNState, MiniBatches]) -> d
         return fused_plan.plan(agent.perceptron, env, state, batches)[0].params
 
     def plain(state: Any, batches: Any) -> Any:
-        return plan(agent, state, batches)[0].params
+        scene = Scene(env, partial(agent.value, state), env.dynamics, None, nothing)
+        return plan(jax.random.key(0), agent, state, batches, scene)[0].params
 
     found = {}
     for precision in ("highest", "default"):

@@ -126,7 +126,7 @@ def measure(options: Options) -> dict[str, float]:
     state, batches = inputs(options.agents)
     agent = DQN(learning_rate=RATE).build(GridWorld().build().spec)
     variants: dict[str, Update] = {
-        "whole": lambda state, batch: agent.update(state, batch)[0],
+        "whole": lambda state, batch: agent.update(jax.random.key(0), state, batch, None)[0],
         "sgd": partial(descend, affine_batch),
         "no weight gradient": partial(descend, without_weight_gradient),
         "forward": forward_only,

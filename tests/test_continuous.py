@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from hcdyna import DDPG, Evaluation, GridWorldContinuous, HillClimbing, Settings, Training, train
-from hcdyna.continuous import ContinuousBatches, simulate
 from hcdyna.dyna import build
-from hcdyna.planning import draw_mini_batches, plan
+from hcdyna.planning import MiniBatches, draw_mini_batches, plan
+from hcdyna.planning.budget import budget_of
+from hcdyna.planning.continuous import ToAsk
+from hcdyna.planning.continuous import complete as simulate
 from hcdyna.search_control.base import queued
 from hcdyna.testing import some_replay, some_transitions
 from hcdyna.types import Scene, Transition
 
+KEY = jax.random.key(2)
 ENV = GridWorldContinuous().build()
 TRAINING = Training(planning_steps=4, batch_size=8)
 AGENT = DDPG(hidden=(6,), actor_learning_rate=0.05).build(ENV.spec)
@@ -36,41 +39,43 @@ def middle_of_the_box(accepted=True):
 
 def draw(strategy, scene, training=TRAINING):
     search, _ = strategy.update(jax.random.key(1), strategy.init(FIRST.obs), scene)
-    return draw_mini_batches(jax.random.key(2), strategy, search, scene, training)
+    budget = budget_of(training)
+    return draw_mini_batches(KEY, strategy, search, scene, budget, training.epsilon)
 
 
 def test_random_numbers_are_drawn_beforehand():
     scene, _ = scene_and_state()
     batches = draw(middle_of_the_box(), scene, Training(planning_steps=50, batch_size=8))
-    assert isinstance(batches, ContinuousBatches)
-    assert batches.states.shape == batches.normal.shape == (50, 4, 2)
-    assert batches.keys.shape == (50, 4)
+    rows = batches.rows
+    assert isinstance(rows, ToAsk)
+    assert rows.states.shape == rows.normal.shape == (50, 4, 2)
+    assert rows.keys.shape == (50, 4)
     assert batches.replayed.reward.shape == (50, 8), "four of them stand in for an empty queue"
-    assert np.all(batches.states == 0.5)
-    np.testing.assert_allclose(np.std(batches.normal), 1.0, rtol=5 / np.sqrt(2 * 400))
+    assert np.all(rows.states == 0.5)
+    np.testing.assert_allclose(np.std(rows.normal), 1.0, rtol=5 / np.sqrt(2 * 400))
     silent = draw(middle_of_the_box(), scene, Training(planning_steps=2, epsilon=0.0))
-    assert not np.any(silent.normal)
+    assert not np.any(silent.rows.normal)
 
 
 def test_planning_is_n_updates_with_actions_of_the_current_policy():
     scene, state = scene_and_state()
     batches = draw(middle_of_the_box(), scene)
-    planned, _ = plan(AGENT, state, batches, scene)
+    planned, _ = plan(KEY, AGENT, state, batches, scene)
     by_hand, actions = state, []
     for i in range(4):
         rows = []
         for j in range(4):
-            noise = batches.normal[i, j] * 0.2 / np.sqrt(1 - 0.85**2)
-            action = jnp.clip(AGENT.greedy(by_hand, batches.states[i, j]) + noise, -1, 1)
-            outcome = ENV.dynamics(batches.keys[i, j], batches.states[i, j], action)
+            noise = batches.rows.normal[i, j] * 0.2 / np.sqrt(1 - 0.85**2)
+            action = jnp.clip(AGENT.greedy(by_hand, batches.rows.states[i, j]) + noise, -1, 1)
+            outcome = ENV.dynamics(batches.rows.keys[i, j], batches.rows.states[i, j], action)
             discount = 0.99 * (1.0 - outcome.terminated)
-            row = (batches.states[i, j], action, outcome.reward, discount, outcome.next_obs)
+            row = (batches.rows.states[i, j], action, outcome.reward, discount, outcome.next_obs)
             rows.append(Transition(*row))
-        actions.append(rows[0].action - batches.normal[i, 0] * 0.2 / np.sqrt(1 - 0.85**2))
+        actions.append(rows[0].action - batches.rows.normal[i, 0] * 0.2 / np.sqrt(1 - 0.85**2))
         rows = jax.tree.map(lambda *x: jnp.stack(x), *rows)
         replayed = jax.tree.map(lambda x, i=i: x[i, 4:], batches.replayed)
         whole = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, replayed)
-        by_hand, _ = AGENT.update(by_hand, whole)
+        by_hand, _ = AGENT.update(KEY, by_hand, whole, None)
     assert np.abs(actions[3] - actions[0]).max() > 0.01, "the policy must have changed on the way"
     for a, b in zip(jax.tree.leaves(planned), jax.tree.leaves(by_hand), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
@@ -84,8 +89,9 @@ def test_an_empty_queue_falls_back_to_replay():
         Training(planning_steps=4, batch_size=8, mixing_rate=1.0),
     )
     assert not np.any(batches.simulated)
-    fallen_back, _ = plan(AGENT, state, batches, scene)
-    replayed, _ = plan(AGENT, state, batches.replayed)
+    fallen_back, _ = plan(KEY, AGENT, state, batches, scene)
+    alone = MiniBatches(batches.replayed, None, None)
+    replayed, _ = plan(KEY, AGENT, state, alone, scene)
     for a, b in zip(jax.tree.leaves(replayed), jax.tree.leaves(fallen_back), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
@@ -93,7 +99,7 @@ def test_an_empty_queue_falls_back_to_replay():
 def test_an_agent_without_noise_plans_with_its_greedy_action():
     scene, state = scene_and_state()
     batch = jax.tree.map(lambda x: x[0], draw(middle_of_the_box(), scene))
-    rows = simulate(AGENT._replace(explore=None), state, batch, scene)
+    rows = simulate(AGENT._replace(explore=None), state, batch.rows, scene)
     np.testing.assert_allclose(rows.action[0], AGENT.greedy(state, jnp.full(2, 0.5)), rtol=1e-6)
 
 

@@ -84,7 +84,7 @@ def test_search_control(name, env_name):
         {"noise": "langevin", "normalise": False, "noisy_start": True},
         {"threshold": "average", "max_accepted": 3},
         {"skip_terminal": True, "steps": 7},
-        {"criterion": lambda scene: lambda obs: obs[0]},
+        {"criterion": lambda key, scene: lambda obs: obs[0]},
     ],
     ids=lambda options: "-".join(options),
 )

@@ -7,11 +7,16 @@ import pytest
 
 from hcdyna import DQN, Settings, Tabular, TabularGridWorld, Training, Uniform, ring
 from hcdyna.dyna import build, compose
-from hcdyna.planning import MiniBatches, choose, complete, draw_mini_batches, plan
+from hcdyna.planning import MiniBatches, complete, plan
+from hcdyna.planning import draw_mini_batches as draw_with
+from hcdyna.planning.budget import budget_of
+from hcdyna.planning.discrete import choose
 from hcdyna.search_control.base import drawn, queued
 from hcdyna.search_control.hill_climbing import HillClimbing
 from hcdyna.testing import some_transitions
 from hcdyna.types import Pair, Scene, Transition
+
+KEY = jax.random.key(7)
 
 
 def parts(**training):
@@ -31,6 +36,10 @@ def scene_of(env, agent, state, transitions):
     )
 
 
+def draw_mini_batches(key, strategy, search, scene, training):
+    return draw_with(key, strategy, search, scene, budget_of(training), training.epsilon)
+
+
 def fixed_states(env):
     """Search-control that always offers the middle of the box."""
     middle = jnp.asarray((env.spec.low + env.spec.high) / 2)
@@ -47,13 +56,12 @@ def test_share_of_simulated_rows(rho, simulated):
     strategy = fixed_states(env)
     search, _ = strategy.update(jax.random.key(1), strategy.init(scene.transition.obs), scene)
     batches = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
-    if simulated == 0:
-        assert isinstance(batches, Transition)
-        assert batches.reward.shape == (4, 8)
-        return
-    assert batches.explore.shape == (4, simulated)
     assert batches.replayed.reward.shape == (4, 8 - simulated)
-    assert np.all(batches.states == 0.5)
+    if simulated == 0:
+        assert batches.rows is None
+        return
+    assert batches.rows.explore.shape == (4, simulated)
+    assert np.all(batches.rows.states == 0.5)
 
 
 def tabular_scene(**training):
@@ -77,12 +85,14 @@ def test_where_rho_b_is_not_whole_each_row_is_simulated_with_probability_rho(rho
     batches = draw_mini_batches(jax.random.key(2), uniform, (), scene, training)
     assert batches.simulated.shape == (5_000, batch_size)
     assert batches.replayed.reward.shape == (5_000, batch_size)
-    rows = jax.vmap(lambda batch: complete(agent, state, batch))(batches)
+    rows, _ = jax.vmap(lambda batch: complete(agent, state, batch, scene))(batches)
     assert rows.obs.shape == (5_000, batch_size)
     np.testing.assert_allclose(np.mean(rows.reward == -1.0), rho, atol=0.03)
     for index in range(20):
         row = jax.tree.map(lambda x, i=index: x[i, 0], rows)
-        source = batches.states[index, 0] if row.reward == -1 else batches.replayed.obs[index, 0]
+        source = (
+            batches.rows.states[index, 0] if row.reward == -1 else batches.replayed.obs[index, 0]
+        )
         assert row.obs == source
 
 
@@ -98,7 +108,7 @@ def test_pairs_bring_their_own_action():
     training, agent, state, scene = tabular_scene(planning_steps=8, mixing_rate=1.0)
     strategy = drawn(lambda key, scene, n: Pair(jnp.full(n, 4), (scene.batch + jnp.arange(n)) % 4))
     batches = draw_mini_batches(jax.random.key(2), strategy, (), scene, training)
-    rows = jax.vmap(lambda batch: complete(agent, state, batch))(batches)
+    rows, _ = jax.vmap(lambda batch: complete(agent, state, batch, scene))(batches)
     assert rows.action[:, 0].tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
     assert rows.next_obs[:, 0].tolist() == [5, 3, 1, 7, 5, 3, 1, 7]
 
@@ -129,7 +139,8 @@ def test_simulated_rows_are_the_models_answer_for_every_action():
     scene = scene_of(env, agent, state, some_transitions(env, 20))
     strategy = fixed_states(env)
     search, _ = strategy.update(jax.random.key(1), strategy.init(scene.transition.obs), scene)
-    rows = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
+    found = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
+    rows = found.rows
     expected = np.array([[0.5, 0.5], [0.5, 0.45], [0.45, 0.5], [0.55, 0.5]])  # the wall is above
     np.testing.assert_allclose(rows.next_states[0, 0], expected, atol=1e-6)
     assert np.all(rows.reward == -1)
@@ -145,22 +156,24 @@ def test_planning_is_n_updates_with_the_epsilon_greedy_action_of_the_current_q()
     search = strategy.observe(strategy.init(scene.transition.obs), scene.transition)
     search, _ = strategy.update(jax.random.key(1), search, scene)
     batches = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
-    batches = batches._replace(explore=batches.explore.at[:, 0].set(True))
-    planned, _ = plan(agent, state, batches)
+    asked = batches.rows._replace(explore=batches.rows.explore.at[:, 0].set(True))
+    batches = batches._replace(rows=asked)
+    planned, _ = plan(KEY, agent, state, batches, scene)
 
     by_hand = state
     for i in range(4):
         batch = jax.tree.map(lambda x, i=i: x[i], batches)
         rows = []
         for j in range(4):
-            greedy = agent.greedy(by_hand, batch.states[j])
-            action = batch.random_action[j] if batch.explore[j] else greedy
-            reward, discount = batch.reward[j, action], batch.discount[j, action]
-            next_obs = batch.next_states[j, action]
-            rows.append(Transition(batch.states[j], action, reward, discount, next_obs))
+            asked = batch.rows
+            greedy = agent.greedy(by_hand, asked.states[j])
+            action = asked.random_action[j] if asked.explore[j] else greedy
+            reward, discount = asked.reward[j, action], asked.discount[j, action]
+            next_obs = asked.next_states[j, action]
+            rows.append(Transition(asked.states[j], action, reward, discount, next_obs))
         rows = jax.tree.map(lambda *x: jnp.stack(x), *rows)
         whole = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, batch.replayed)
-        by_hand, _ = agent.update(by_hand, whole)
+        by_hand, _ = agent.update(KEY, by_hand, whole, None)
     for a, b in zip(jax.tree.leaves(planned), jax.tree.leaves(by_hand), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
@@ -174,10 +187,10 @@ def test_an_empty_queue_falls_back_to_replay():
     batches = draw_mini_batches(
         jax.random.key(2), never, never.init(transitions.obs[0]), scene, settings.training
     )
-    assert isinstance(batches, MiniBatches)
     assert not np.any(batches.simulated)
-    replayed, _ = plan(agent, state, batches.replayed)
-    fallen_back, _ = plan(agent, state, batches)
+    alone = MiniBatches(batches.replayed, None, None)
+    replayed, _ = plan(KEY, agent, state, alone, scene)
+    fallen_back, _ = plan(KEY, agent, state, batches, scene)
     for a, b in zip(jax.tree.leaves(replayed), jax.tree.leaves(fallen_back), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
     dyna = compose(env, agent, model, never, settings.training)

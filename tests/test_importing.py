@@ -33,7 +33,7 @@ from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, drawn, tra
 print("the script was run", flush=True)
 
 
-def height(scene):
+def height(key, scene):
     return lambda obs: obs[0]
 
 

@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna import ring
-from hcdyna.errors import SettingsError
-from hcdyna.kernels.surface import Surface, left_plain, use_kernels
-from hcdyna.planning import draw_mini_batches, plan
-from hcdyna.settings import Settings, Training
+from hcdyna.kernels.accelerate import accelerate
+from hcdyna.planning import TOLD, draw_mini_batches, plan, tell_errors
+from hcdyna.planning.budget import Budget, budget_of
+from hcdyna.search_control.climbing import climb_along
+from hcdyna.settings import Settings, Training, built
 from hcdyna.types import (
     Agent,
     Array,
@@ -31,10 +32,9 @@ from hcdyna.types import (
     SearchControl,
     Transition,
 )
-from hcdyna.varying import most, now
 
-ADVANCE = 0x414456
-"""Sets the random numbers of exploration apart from the others of a time step."""
+ADVANCE, PLAN, NOW = 0x414456, 0x504C41, 0x4E4F57
+"""Set the random numbers of exploration, and of updates, apart from the others of a time step."""
 
 
 class DynaState(NamedTuple):
@@ -46,17 +46,21 @@ class DynaState(NamedTuple):
     replay: ring.Ring
 
 
-def build(settings: Settings) -> tuple[Environment, Dyna]:
-    """The environment and the composed agent of some settings."""
+def build(
+    settings: Settings, budget: Budget | None = None, env: Environment | None = None
+) -> tuple[Environment, Dyna]:
+    """The environment and the composed agent of some settings.
+
+    `budget` is given where n or ρ vary within the program, `env` where the environment is not the
+    one that the settings build, since a hosted one learns its bounds on the way.
+    """
     training = settings.training
-    env = settings.environment.build()
-    agent = settings.agent.build(env.spec)
-    model = settings.model.build(env)
-    search_control = settings.search_control.build(env)
-    plain = left_plain(settings.search_control, training.batch_size, env)
-    if training.kernels == "on" and plain:
-        raise SettingsError(f"Training.kernels = 'on': {plain[0]}; use auto or off")
-    return env, compose(env, agent, model, search_control, training)
+    env = settings.environment.build() if env is None else env
+    given = {"env": env, "spec": env.spec, "training": training}
+    model = built(settings.model, given)
+    search_control = built(settings.search_control, given)
+    agent, climb, _ = accelerate(settings, env, built(settings.agent, given))
+    return env, compose(env, agent, model, search_control, training, budget, climb)
 
 
 def compose(
@@ -65,12 +69,17 @@ def compose(
     model: Model,
     search_control: SearchControl,
     training: Training,
+    budget: Budget | None = None,
+    climb: Any = None,
 ) -> Dyna:
-    """One agent out of an environment, an agent, a model and a search-control strategy."""
+    """One agent out of an environment, an agent, a model and a search-control strategy.
+
+    `climb` makes a fast climb on V̂ out of the agent's state, where there is one.
+    """
     spec = env.spec
+    budget = budget_of(training) if budget is None else budget
     if search_control.sample is None:  # nothing is simulated, so nobody asks the model
         model = model._replace(init=lambda key: (), update=lambda key, state, replay: (state, {}))
-    fused = use_kernels(training.kernels, agent.covered, env)
 
     def init(key: Key) -> DynaState:
         agent_key, model_key = jax.random.split(key)
@@ -100,31 +109,49 @@ def compose(
         model_state, info = model.update(key, state.model, state.replay)
         return state._replace(model=model_state), info
 
-    def learn(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
-        search_key, draw_key, model_key = jax.random.split(key, 3)
-        state = remember(key, state, transition)
-        model_info: Info = {}
-        if training.learn_at_once:
-            agent_state, _ = agent.update(state.agent, as_batch(transition))
-            model_state, model_info = model.update(model_key, state.model, state.replay)
-            state = state._replace(agent=agent_state, model=model_state)
-        value: Any = partial(agent.value, state.agent)
-        if fused:
-            value = Surface(value, state.agent.params, agent.perceptron, env)
-        scene = Scene(
+    def scene_of(state: DynaState, transition: Transition) -> Scene:
+        value = partial(agent.value, state.agent)
+        plain = partial(climb_along, criterion=value, project=env.project, skip=None)
+        return Scene(
             env=env,
             value=value,
             predict=lambda key, obs, action: model.predict(key, state.model, obs, action),
             replay=state.replay,
             transition=transition,
+            q=None if agent.q is None else partial(agent.q, state.agent),
+            greedy=partial(agent.greedy, state.agent),
+            act=lambda key, obs: agent.act(key, state.agent, obs, training.epsilon),
+            target=value if agent.target is None else partial(agent.target, state.agent),
+            spread=None if model.spread is None else partial(model.spread, state.model),
+            climb=plain if climb is None else climb(state.agent),
         )
+
+    def learn(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
+        search_key, draw_key, model_key = jax.random.split(key, 3)
+        plan_key, now_key = (jax.random.fold_in(key, stream) for stream in (PLAN, NOW))
+        state = remember(key, state, transition)
+        model_info: Info = {}
+        if training.learn_at_once:
+            agent_state, _ = agent.update(now_key, state.agent, as_batch(transition), None)
+            model_state, model_info = model.update(model_key, state.model, state.replay)
+            state = state._replace(agent=agent_state, model=model_state)
+        scene = scene_of(state, transition)
         search_state, search_info = search_control.update(search_key, state.search_control, scene)
         agent_state = state.agent
         plan_info: Info = {}
-        if most(training.planning_steps) > 0:
-            batches = draw_mini_batches(draw_key, search_control, search_state, scene, training)
-            count = now(training.planning_steps)
-            agent_state, plan_info = plan(agent, state.agent, batches, scene, count)
+        if budget.most > 0:
+            batches = draw_mini_batches(
+                draw_key, search_control, search_state, scene, budget, training.epsilon
+            )
+            tell = search_control.learned is not None and batches.rows is not None
+            agent_state, plan_info = plan(
+                plan_key, agent, state.agent, batches, scene, budget.n, tell
+            )
+            if tell:
+                search_state = tell_errors(
+                    search_control, search_state, batches, plan_info, budget.n
+                )
+            plan_info = {name: x for name, x in plan_info.items() if name != TOLD}
         model_state = state.model
         if not training.learn_at_once:
             model_state, model_info = model.update(model_key, state.model, state.replay)

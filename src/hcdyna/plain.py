@@ -56,6 +56,8 @@ def settings_from_plain(plain: Any, look: bool = False) -> Settings:
             raise SettingsError(f"{choice}: must have a name")
         if choice == "environment" and registry.is_hosted(name):
             options, name = {"id": name} | options, "hosted"
+        if name == "hosted":
+            options.pop("bounds", None)  # a field of before, which no run had set
         if look and name not in registry.PARTS[group]:
             parts[choice] = Described(name, options)
         else:

@@ -6,6 +6,7 @@ This module knows nothing of JAX, so that settings can be read, checked and prin
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -179,3 +180,19 @@ def _copy(part: Any, fields: dict[str, Any]) -> Any:
         value = fields.get(field.name, getattr(part, field.name))
         object.__setattr__(new, field.name, value)
     return new
+
+
+def agent_of(settings: Settings, spec: Any) -> Any:
+    """The agent that some settings build for an environment."""
+    return built(settings.agent, {"spec": spec, "training": settings.training})
+
+
+def built(part: Any, given: dict[str, Any]) -> Any:
+    """What a part builds, told those of `given` (env, spec, training) that its `build` asks for."""
+    wanted = inspect.signature(part.build).parameters
+    unknown = [n for n, about in wanted.items() if n not in given and about.default is about.empty]
+    if unknown:
+        raise SettingsError(
+            f"{type(part).__name__}.build({unknown[0]}): must ask for some of {', '.join(given)}"
+        )
+    return part.build(**{name: given[name] for name in wanted if name in given})

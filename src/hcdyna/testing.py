@@ -6,6 +6,7 @@ The library's own tests run them over every registered part.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,7 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna import ring
-from hcdyna.types import Agent, Environment, Model, Pair, Scene, SearchControl, Spec, Transition
+from hcdyna.search_control.climbing import climb_along
+from hcdyna.types import (
+    Agent,
+    Environment,
+    Model,
+    Pair,
+    Rows,
+    Scene,
+    SearchControl,
+    Spec,
+    Transition,
+)
 
 FEW = 3
 
@@ -61,8 +73,11 @@ def check_agent(agent: Agent, env: Environment) -> None:
     value = _pure(agent.value, (states, obs), "value")
     assert value.shape == (FEW,), "value: a scalar"
     batch = every_action_at(env, obs)
-    after, info = _pure(lambda s: agent.update(s, batch), (states,), "update")
+    after, info = _pure(lambda k, s: agent.update(k, s, batch, None), (keys, states), "update")
     _same_structure(after, states)
+    ones = jnp.ones(len(batch.reward))
+    weighted, _ = jax.vmap(lambda k, s: agent.update(k, s, batch, ones))(keys, states)
+    _close(jax.vmap(agent.value)(weighted, obs), jax.vmap(agent.value)(after, obs), "weights of 1")
     assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(info)), "info is finite"
     assert not np.array_equal(jax.vmap(agent.value)(after, obs), value), "an update moves values"
 
@@ -87,13 +102,7 @@ def check_search_control(strategy: SearchControl, env: Environment) -> None:
     replay, transitions = some_replay(env), some_transitions(env, FEW)
 
     def scene(transition: Transition) -> Scene:
-        return Scene(
-            env=env,
-            value=lambda obs: -jnp.sum(jnp.square(obs - spec.high)),
-            predict=env.dynamics,
-            replay=replay,
-            transition=transition,
-        )
+        return some_scene(env, replay, transition)
 
     def update(key: Any, state: Any, transition: Transition) -> Any:
         return strategy.update(key, strategy.observe(state, transition), scene(transition))
@@ -110,6 +119,9 @@ def check_search_control(strategy: SearchControl, env: Environment) -> None:
     if sample is None:
         return
     drawn = _pure(lambda k, s, t: sample(k, s, scene(t), 7), (keys, after, transitions), "sample")
+    if isinstance(drawn, Rows):
+        _check_rows(strategy, after, drawn)
+        drawn = Pair(drawn.transition.obs, drawn.transition.action)
     if isinstance(drawn, Pair):
         _same_shape(drawn.action[0][0], spec.example_action(), "a sampled action")
         drawn = drawn.obs
@@ -117,6 +129,37 @@ def check_search_control(strategy: SearchControl, env: Environment) -> None:
     assert drawn.shape[1] == 7, "sample gives as many states as it is asked for"
     flat = drawn.reshape(-1, *spec.low.shape)
     _close(jax.vmap(env.project)(flat), flat, "sampled states are inside Π")
+
+
+def _check_rows(strategy: SearchControl, states: Any, rows: Rows) -> None:
+    """Whole transitions [FEW, n, …], and what becomes of their TD errors."""
+    assert all(np.all(np.isfinite(x)) for x in rows.transition), "sampled transitions are finite"
+    if rows.weight is not None:
+        assert np.all(np.isfinite(rows.weight) & (rows.weight >= 0)), "weights are not negative"
+    learned, tag = strategy.learned, rows.tag
+    if learned is not None:
+        assert tag is not None, "rows have tags where their TD errors are asked for"
+        assert jnp.issubdtype(tag.dtype, jnp.integer), "tags are whole numbers"
+        _same_structure(jax.vmap(learned)(states, tag, jnp.ones(tag.shape)), states)
+
+
+def some_scene(env: Environment, replay: ring.Ring, transition: Transition) -> Scene:
+    """What a strategy sees, with values that grow towards the upper end of the box."""
+    spec = env.spec
+    value: Any = lambda obs: -jnp.sum(jnp.square(obs - spec.high))  # noqa: E731
+    best = jnp.asarray(spec.example_action())
+    return Scene(
+        env=env,
+        value=value,
+        predict=env.dynamics,
+        replay=replay,
+        transition=transition,
+        q=lambda obs, action: value(obs) - jnp.sum(jnp.square(action - best)),
+        greedy=lambda obs: best,
+        act=lambda key, obs: best,
+        target=value,
+        climb=partial(climb_along, criterion=value, project=env.project, skip=None),
+    )
 
 
 def some_states(env: Environment, n: int = FEW) -> Any:

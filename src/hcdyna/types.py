@@ -74,6 +74,10 @@ class Spec(NamedTuple):
     num_states: int | None = None
     table: Table | None = None
 
+    def discounts(self, terminated: Array) -> Array:
+        """γ·(1 − terminated): nothing is bootstrapped from beyond the end of an episode."""
+        return self.discount * (1.0 - terminated)
+
     def example_obs(self) -> np.ndarray:
         """An observation of the right shape and type, for whoever allocates storage."""
         return np.zeros(self.low.shape, self.low.dtype)
@@ -148,8 +152,13 @@ class Agent(NamedTuple):
     """state, obs [d] → the action with the highest value."""
     value: Callable[[Any, Array], Array]
     """state, obs [d] → V(s), a scalar that hill climbing can differentiate."""
-    update: Callable[[Any, Transition], tuple[Any, Info]]
-    """state, batch [b, …] → one step of learning."""
+    update: Callable[[Key, Any, Transition, Array | None], tuple[Any, Info]]
+    """key, state, batch [b, …], weight [b] (None: all rows count alike) → one step of learning.
+    The info may hold `td_error` [b], for strategies that ask for it."""
+    q: Callable[[Any, Array, Array], Array] | None = None
+    """state, obs [d], action → Q(s, a), a scalar that hill climbing can differentiate."""
+    target: Callable[[Any, Array], Array] | None = None
+    """state, obs [d] → V′(s) by the target network; None: there is none, and V serves."""
     advance: Callable[[Key, Any], Any] | None = None
     """key, state → state, on every real step: what exploration remembers, as a noise process does.
     None: nothing."""
@@ -158,6 +167,9 @@ class Agent(NamedTuple):
     noise made afresh from these; for planning. None: planning takes the greedy action."""
     perceptron: Perceptron | None = None
     """Set by Q-learning with a perceptron of ours, which has fused versions for GPUs."""
+    plan: Callable[[Any, Any, Array | None], tuple[Any, Info]] | None = None
+    """state, mini-batches [n, …], how many of them → n × `update` in one go, where that is faster.
+    Filled in by `kernels.accelerate` alone."""
 
     @property
     def covered(self) -> Perceptron | None:
@@ -176,6 +188,9 @@ class Model(NamedTuple):
     """key, state, obs [d], action → Outcome."""
     update: Callable[[Key, Any, Any], tuple[Any, Info]]
     """key, state, replay Ring → one step of model learning."""
+    spread: Callable[[Any, Array, Array], Array] | None = None
+    """state, obs [d], action → how much the members of an ensemble disagree, a scalar; None: it is
+    not known."""
 
 
 class Scene(NamedTuple):
@@ -192,6 +207,18 @@ class Scene(NamedTuple):
     """The real step that has just been taken."""
     batch: Array | int = 0
     """Which of the n mini-batches of a time step is being drawn: 0 … n − 1."""
+    q: Callable[[Array, Array], Array] | None = None
+    """obs [d], action → Q̂(s, a)."""
+    greedy: Callable[[Array], Array] | None = None
+    """obs [d] → the action that looks best."""
+    act: Callable[[Key, Array], Array] | None = None
+    """key, obs [d] → an action of the behaviour."""
+    target: Callable[[Array], Array] | None = None
+    """obs [d] → V′(s) by the target network."""
+    spread: Callable[[Array, Array], Array] | None = None
+    """obs [d], action → how unsure the model is; None where it can't say."""
+    climb: Callable[..., tuple[Array, Array]] | None = None
+    """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along`, or a faster one."""
 
 
 class Pair(NamedTuple):
@@ -199,6 +226,18 @@ class Pair(NamedTuple):
 
     obs: Array
     action: Array
+
+
+class Rows(NamedTuple):
+    """Whole transitions to learn from, so that nobody asks the model: stored ones, or outcomes of
+    several steps, whose discount is γʰ."""
+
+    transition: Transition
+    """[n, …]"""
+    weight: Array | None = None
+    """[n] how much each counts; None: all alike"""
+    tag: Array | None = None
+    """[n] whole numbers by which the strategy knows them again when it is told their TD errors"""
 
 
 class SearchControl(NamedTuple):
@@ -213,9 +252,12 @@ class SearchControl(NamedTuple):
     ready: Callable[[Any], Array] | None
     """state → whether there is anything to sample; until then the mini-batch is all replay.
     None: always."""
-    sample: Callable[[Key, Any, Scene, int], Array | Pair] | None
-    """key, state, scene, n → obs [n, d], or a Pair of obs [n, d] and actions [n].
-    None: every update replays a real transition."""
+    sample: Callable[[Key, Any, Scene, int], Array | Pair | Rows] | None
+    """key, state, scene, n → obs [n, d], a Pair of obs [n, d] and actions [n], or Rows of n whole
+    transitions. None: every update replays a real transition."""
+    learned: Callable[[Any, Array, Array], Any] | None = None
+    """state, tags [rows], TD errors [rows] → state, after the updates of a time step; a tag of −1
+    is a row that was not learned from. None: nobody wants to know."""
 
 
 class Dyna(NamedTuple):

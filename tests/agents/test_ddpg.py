@@ -16,6 +16,7 @@ from probes import Bandit
 
 ENV = GridWorldContinuous().build()
 SPEC = ENV.spec
+KEY = jax.random.key(7)
 BATCH = some_transitions(ENV, 8)
 TINY = partial(DDPG, hidden=(5,))
 
@@ -79,7 +80,7 @@ def assert_close(tree, expected, **options):
 def test_one_update_by_hand():
     agent = TINY(actor_learning_rate=0.02, critic_learning_rate=0.03, target_rate=0.1).build(SPEC)
     before = at_random(agent)
-    after, info = jax.jit(agent.update)(before, BATCH)
+    after, info = jax.jit(agent.update)(KEY, before, BATCH, None)
     loss, critic_gradient, actor_gradient = by_numpy(before, BATCH)
     assert info["loss"] == pytest.approx(loss, rel=1e-4)
     assert_close(after.critic_optimiser.mean, [0.1 * g for g in critic_gradient])
@@ -192,7 +193,7 @@ def test_twin_critics_bootstrap_from_the_lower_one():
     goal = reward + discount * np.min(next_q, axis=0)
     pair = np.hstack([obs, np.float64(BATCH.action)])
     q = [forward(c, pair)[1][:, 0] for c in state.params.critics]
-    after, info = jax.jit(agent.update)(state, BATCH)
+    after, info = jax.jit(agent.update)(KEY, state, BATCH, None)
     assert info["loss"] == pytest.approx(sum(np.mean((x - goal) ** 2) for x in q), rel=1e-4)
     assert agent.value(state, BATCH.obs[0]) == pytest.approx(
         TINY().build(SPEC).value(state, BATCH.obs[0])
@@ -208,7 +209,7 @@ def test_a_delayed_actor_moves_with_its_targets():
     update = jax.jit(agent.update)
     states = [at_random(agent)]
     for _ in range(6):
-        states.append(update(states[-1], BATCH)[0])
+        states.append(update(KEY, states[-1], BATCH, None)[0])
 
     def moved(part):
         trees = [jax.tree.leaves(part(state)) for state in states]
@@ -235,17 +236,13 @@ def test_target_smoothing_adds_clipped_noise_that_changes_with_every_update():
         )
     )
     state = at_random(TINY().build(SPEC))
-    loss = plain(state, BATCH)[1]["loss"]
-    assert off(state, BATCH)[1]["loss"] == pytest.approx(float(loss), rel=1e-6)
-    assert small(state, BATCH)[1]["loss"] == pytest.approx(float(loss), rel=1e-4)
-    variants = [
-        state,
-        state._replace(updates=state.updates + 1),
-        state._replace(seed=state.seed + 1),
-    ]
-    losses = [float(large(variant, BATCH)[1]["loss"]) for variant in variants]
+    loss = plain(KEY, state, BATCH, None)[1]["loss"]
+    assert off(KEY, state, BATCH, None)[1]["loss"] == pytest.approx(float(loss), rel=1e-6)
+    assert small(KEY, state, BATCH, None)[1]["loss"] == pytest.approx(float(loss), rel=1e-4)
+    keys = [KEY, jax.random.key(8), jax.random.key(9)]
+    losses = [float(large(key, state, BATCH, None)[1]["loss"]) for key in keys]
     assert len({*losses, float(loss)}) == 4
-    assert losses[0] == float(large(state, BATCH)[1]["loss"])
+    assert losses[0] == float(large(KEY, state, BATCH, None)[1]["loss"])
 
 
 def test_it_needs_continuous_actions_and_states():

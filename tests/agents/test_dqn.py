@@ -12,6 +12,7 @@ from hcdyna.testing import some_transitions
 from probes import Probe
 
 SPEC = GridWorld().build().spec
+KEY = jax.random.key(7)
 
 
 def linear_network():
@@ -23,7 +24,7 @@ def test_one_update_by_hand():
     agent = DQN(learning_rate=0.1, network=linear_network()).build(SPEC)
     state = agent.init(jax.random.key(0))
     batch = jax.tree.map(lambda x: x[1:3], some_transitions(GridWorld().build(), 4))
-    after, info = agent.update(state, batch)
+    after, info = agent.update(KEY, state, batch, None)
     w, obs, next_obs = 0.5 * np.ones((4, 2)), np.array(batch.obs), np.array(batch.next_obs)
     target = -1 + 0.99 * (next_obs @ w.T).max(axis=1)
     error = (obs @ w.T)[np.arange(2), batch.action] - target
@@ -58,7 +59,7 @@ def test_target_network_is_copied_every_tau_updates():
     batch = some_transitions(GridWorld().build(), 8)
     update = jax.jit(agent.update)
     for count in range(1, 7):
-        state, _ = update(state, batch)
+        state, _ = update(KEY, state, batch, None)
         fresh = np.array_equal(state.target[0].weights, state.params[0].weights)
         assert fresh == (count % 3 == 0)
     assert not np.array_equal(first[0].weights, state.target[0].weights)

@@ -21,6 +21,7 @@ from hcdyna.optimal_values import value_iteration
 from hcdyna.types import Transition
 
 SPEC = TabularGridWorld(size=3).build().spec
+KEY = jax.random.key(7)
 
 
 def batch(*rows):
@@ -36,7 +37,7 @@ def test_updates_by_hand_one_row_after_the_other():
     # Q(1, 0): ½(−1 + V(4)) = −1; then again, from −1: −1 + ½(−2 + 1) = −1.5;
     # Q(2, 3): the next state is terminal: ½·(−1).
     rows = batch((1, 0, -1, 1, 4), (1, 0, -1, 1, 4), (2, 3, -1, 0, 4))
-    after, info = agent.update(q, rows)
+    after, info = agent.update(KEY, q, rows, None)
     expected = np.array(q)
     expected[1, 0], expected[2, 3] = -1.5, -0.5
     np.testing.assert_array_equal(after, expected)

@@ -20,8 +20,8 @@ from hcdyna import (
     Training,
 )
 from hcdyna.dyna import build as build_dyna
-from hcdyna.kernels import build
-from hcdyna.kernels.surface import sizes, why_not_covered
+from hcdyna.kernels import accelerate, build
+from hcdyna.kernels.sizes import sizes, why_not_covered
 from hcdyna.training import train
 from hcdyna.types import Perceptron
 
@@ -66,7 +66,11 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
     [
         (HillClimbing(), 64, None),
         (HillClimbing(skip_terminal=True), 32, "the climb is plain with skip_terminal"),
-        (HillClimbing(criterion=lambda scene: scene.value), 32, "the climb is plain with a crit"),
+        (
+            HillClimbing(criterion=lambda key, scene: scene.value),
+            32,
+            "the climb is plain with a crit",
+        ),
         (HillClimbing(), 65, "planning is plain with a batch_size over 64"),
         (ContinuousGibbs(), 32, None),
         (ContinuousGibbs(method="langevin"), 32, "the climb is plain with Langevin chains"),
@@ -77,7 +81,7 @@ def test_what_runs_plain_beside_the_kernels_is_said(
 ):
     training = Training(batch_size=batch_size)
     settings = Settings(search_control=search_control, training=training)
-    monkeypatch.setattr(train, "why_not", lambda perceptron, env: None)  # as if there were a GPU
+    monkeypatch.setattr(accelerate, "why_not", lambda perceptron, env: None)  # as if on a GPU
     said = train.kernels_used(settings)
     assert said == "fused" if reason is None else said.startswith(f"fused; {reason}")
     if reason is not None:

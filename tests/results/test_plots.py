@@ -64,7 +64,7 @@ def test_given_labels_are_for_runs_or_for_curves(run, made_up):
 
 
 def test_a_criterion_without_a_name_can_still_be_plotted(run):
-    climbing = HillClimbing(criterion=lambda scene: scene.value)
+    climbing = HillClimbing(criterion=lambda key, scene: scene.value)
     assert labels_of(with_settings(run, {"search_control": climbing})) == ["HC-Dyna"]
 
 

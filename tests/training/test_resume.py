@@ -268,7 +268,7 @@ def test_training_ends_early_if_the_callback_says_so(true, tmp_path, monkeypatch
 
 
 def test_functions_without_a_name_cannot_be_saved(tmp_path):
-    settings = Settings(search_control=HillClimbing(criterion=lambda scene: scene.value))
+    settings = Settings(search_control=HillClimbing(criterion=lambda key, scene: scene.value))
     with pytest.raises(SettingsError, match=r"criterion.*can't be saved"):
         train(settings, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -36,8 +36,6 @@ class DDPGState(NamedTuple):
     critic_optimiser: adam.AdamState
     noise: Array
     """n [size], which the next real action is given"""
-    seed: Array
-    """of target smoothing: raw bits of a key, since an update is given no random numbers"""
     updates: Array
 
 
@@ -89,7 +87,7 @@ class DDPG:
         deviation = self.noise_scale / jnp.sqrt(1.0 - self.noise_memory * self.noise_memory)
 
         def init(key: Key) -> DDPGState:
-            actor_key, critic_key, noise_key, smoothing_key = jax.random.split(key, 4)
+            actor_key, critic_key, noise_key, _ = jax.random.split(key, 4)
             critic_keys = jax.random.split(critic_key, 2 if self.twin_critics else 1)
             params = Networks(
                 actor_network.init(actor_key), tuple(critic_network.init(k) for k in critic_keys)
@@ -100,7 +98,6 @@ class DDPG:
                 actor_optimiser=adam.init(params.actor),
                 critic_optimiser=adam.init(params.critics),
                 noise=deviation * jax.random.normal(noise_key, (size,)),
-                seed=jax.random.key_data(smoothing_key),
                 updates=jnp.zeros((), jnp.int32),
             )
 
@@ -112,11 +109,10 @@ class DDPG:
             """Q(s, a) [b] of obs [b, d] and action [b, size]."""
             return critic_network.on_batch(critic, jnp.concatenate([obs, action], -1))[:, 0]
 
-        def goal(state: DDPGState, batch: Transition) -> Array:
+        def goal(key: Key, state: DDPGState, batch: Transition) -> Array:
             """r + γQ′(s′, π′(s′)) [b], where two critics by the lower of them."""
             action = policy(state.target.actor, batch.next_obs)
             if self.target_smoothing:
-                key = jax.random.fold_in(jax.random.wrap_key_data(state.seed), state.updates)
                 noise = self.smoothing_scale * jax.random.normal(key, action.shape)
                 noise = jnp.clip(noise, -self.smoothing_clip, self.smoothing_clip)
                 action = jnp.clip(action + noise, -1.0, 1.0)
@@ -124,17 +120,22 @@ class DDPG:
             lowest = jnp.minimum(*next_q) if self.twin_critics else next_q[0]
             return batch.reward + batch.discount * lowest
 
-        def critic_loss(critics: Any, goal: Array, batch: Transition) -> tuple[Array, Array]:
+        def critic_loss(
+            critics: Any, goal: Array, batch: Transition, weight: Array | None
+        ) -> tuple[Array, tuple[Array, Array]]:
             chosen = [q(critic, batch.obs, batch.action) for critic in critics]
-            errors = [jnp.mean(jnp.square(goal - each)) for each in chosen]
-            return sum(errors[1:], errors[0]), jnp.mean(chosen[0])
+            squares = [jnp.square(goal - each) for each in chosen]
+            errors = [jnp.mean(each if weight is None else weight * each) for each in squares]
+            return sum(errors[1:], errors[0]), (jnp.mean(chosen[0]), goal - chosen[0])
 
         def actor_loss(actor: Any, critic: Any, obs: Array) -> Array:
             return -jnp.mean(q(critic, obs, policy(actor, obs)))
 
-        def update(state: DDPGState, batch: Transition) -> tuple[DDPGState, Info]:
-            (error, mean_q), gradient = jax.value_and_grad(critic_loss, has_aux=True)(
-                state.params.critics, goal(state, batch), batch
+        def update(
+            key: Key, state: DDPGState, batch: Transition, weight: Array | None
+        ) -> tuple[DDPGState, Info]:
+            (error, (mean_q, each)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(
+                state.params.critics, goal(key, state, batch), batch, weight
             )
             critics, critic_optimiser = adam.update(
                 gradient, state.critic_optimiser, state.params.critics, self.critic_learning_rate
@@ -163,7 +164,7 @@ class DDPG:
                 critic_optimiser=critic_optimiser,
                 updates=updates,
             )
-            return state, {"loss": error, "mean_q": mean_q}
+            return state, {"loss": error, "mean_q": mean_q, "td_error": each}
 
         def greedy(state: DDPGState, obs: Array) -> Array:
             return jnp.tanh(actor_network.apply(state.params.actor, obs))
@@ -183,7 +184,15 @@ class DDPG:
             action = greedy(state, obs)
             if not self.through_actor:
                 action = jax.lax.stop_gradient(action)
+            return q_of(state, obs, action)
+
+        def q_of(state: DDPGState, obs: Array, action: Array) -> Array:
             pair = jnp.concatenate([obs, action])
             return critic_network.apply(state.params.critics[0], pair)[0]
 
-        return Agent(init, act, greedy, value, update, advance, explore)
+        def target(state: DDPGState, obs: Array) -> Array:
+            action = jnp.tanh(actor_network.apply(state.target.actor, obs))
+            pair = jnp.concatenate([obs, action])
+            return critic_network.apply(state.target.critics[0], pair)[0]
+
+        return Agent(init, act, greedy, value, update, q_of, target, advance, explore)

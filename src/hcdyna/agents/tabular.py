@@ -31,17 +31,24 @@ class Tabular:
             )
         shape = (spec.num_states, spec.num_actions)
 
-        def learn(q: Array, row: Transition) -> tuple[Array, tuple[Array, Array]]:
+        def learn(
+            q: Array, given: tuple[Transition, Array | None]
+        ) -> tuple[Array, tuple[Array, Array]]:
+            row, weight = given
             goal = row.reward + row.discount * q[row.next_obs].max()
             old = q[row.obs, row.action]
             delta = goal - old
-            q = q.at[row.obs, row.action].set(old + self.learning_rate * delta)
-            return q, (delta, old)
+            step = self.learning_rate * delta
+            step = step if weight is None else weight * step
+            return q.at[row.obs, row.action].set(old + step), (delta, old)
 
-        def update(q: Array, batch: Transition) -> tuple[Array, Info]:
+        def update(
+            key: Key, q: Array, batch: Transition, weight: Array | None
+        ) -> tuple[Array, Info]:
             """Rows are learned from one after the other: a pair may occur in several."""
-            q, (delta, old) = jax.lax.scan(learn, q, batch)
-            return q, {"loss": jnp.mean(jnp.square(delta)), "mean_q": jnp.mean(old)}
+            q, (delta, old) = jax.lax.scan(learn, q, (batch, weight))
+            loss = jnp.mean(jnp.square(delta))
+            return q, {"loss": loss, "mean_q": jnp.mean(old), "td_error": delta}
 
         def greedy(q: Array, obs: Array) -> Array:
             return jnp.argmax(q[obs]).astype(jnp.int32)
@@ -57,4 +64,5 @@ class Tabular:
             greedy=greedy,
             value=lambda q, obs: jnp.max(q[obs]),
             update=update,
+            q=lambda q, obs, action: q[obs, action],
         )

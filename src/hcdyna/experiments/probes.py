@@ -12,7 +12,7 @@ import numpy as np
 from hcdyna import ring
 from hcdyna.dyna import DynaState
 from hcdyna.search_control.climbing import climb
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, agent_of
 from hcdyna.types import Array
 
 Probe = Callable[[Settings, DynaState], dict[str, Array]]
@@ -33,7 +33,7 @@ REGIONS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6)
 def value_surface(settings: Settings, state: DynaState) -> dict[str, Array]:
     """The surface on a grid, and gradient ascents on it: where they go and how far."""
     env = settings.environment.build()
-    agent = settings.agent.build(env.spec)
+    agent = agent_of(settings, env.spec)
 
     def value(obs: Array) -> Array:
         return agent.value(state.agent, obs)

@@ -18,6 +18,7 @@ from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.probes import CHANGES, FEW, PROBES
 from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.plain import settings_to_plain
+from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
 from hcdyna.results.record import describe
 from hcdyna.settings import Settings, with_numbers
 from hcdyna.training import memory
@@ -27,7 +28,6 @@ from hcdyna.training.run import Progress, Run
 from hcdyna.training.saving import interruptions
 from hcdyna.training.surroundings import check_surroundings
 from hcdyna.training.train import Crew, kernels_used
-from hcdyna.varying import MIXING_RATE, PLANNING_STEPS
 
 MOST_AGENTS = {"cpu": 240, "gpu": 1_000}
 """More agents in a program gain nothing, and more work is lost if it is interrupted."""

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from hcdyna.errors import SettingsError
 from hcdyna.hosted.failure import close, no_way_out, reason
 from hcdyna.registry import is_hosted
-from hcdyna.settings import PythonOnly, check, number
+from hcdyna.settings import check, number
 from hcdyna.types import Array, Box, Environment, Spec
 
 NO_LIMIT = 2**31 - 1
@@ -43,8 +43,6 @@ class Hosted:
     """Seconds after which `step` counts as hanging."""
     processes: Literal["auto", "on", "off"] = "auto"
     """Each seed's environment in a process of its own: auto, where a step takes over 1 ms."""
-    bounds: PythonOnly[Any] = None
-    """Filled in by the programs: the Π of one agent."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -53,8 +51,6 @@ class Hosted:
 
     def build(self) -> Environment:
         spec = spec_of(self.id)._replace(discount=self.discount)
-        if self.bounds is not None:
-            spec = spec._replace(low=self.bounds[0], high=self.bounds[1])
 
         def on_the_host(*arguments: Any) -> Any:
             raise SettingsError(

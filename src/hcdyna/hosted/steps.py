@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.dyna import build
-from hcdyna.settings import Settings, with_numbers
+from hcdyna.settings import Settings, agent_of
 from hcdyna.training.compiled import AgentLife, Numbers, of_agent, random_action
 from hcdyna.training.evaluation import STREAM
-from hcdyna.types import Array, Info, Transition
+from hcdyna.types import Array, Box, Environment, Info, Transition
 
 
 def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
     """A new agent that has seen nothing."""
-    env, dyna = build(of_agent(static, numbers))
+    env, dyna = build(*of_agent(static, numbers))
     life_key, init_key, _ = jax.random.split(jax.random.key(seed), 3)
     obs = jnp.asarray(env.spec.example_obs())
     nothing = (jnp.full_like(obs, jnp.inf), jnp.full_like(obs, -jnp.inf))
@@ -23,22 +25,23 @@ def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
     return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32), nothing, scale)
 
 
-def settings_now(static: Settings, life: AgentLife, numbers: Numbers) -> Settings:
-    """The settings of an agent, with Π where it has been if the Box has no bounds."""
-    settings = of_agent(static, numbers)
-    spec = static.environment.build().spec
+def world_now(static: Settings, life: AgentLife) -> Environment:
+    """The environment with Π where the agent has been, if the Box has no bounds."""
+    env = static.environment.build()
+    spec = env.spec
     finite = np.isfinite(spec.low) & np.isfinite(spec.high) & (not static.environment.scaling)
-    bounds = tuple(
+    low, high = (
         jnp.where(finite, given, seen)
         for given, seen in zip((spec.low, spec.high), life.seen, strict=True)
     )
-    return with_numbers(settings, {"environment.bounds": bounds})
+    known: Any = spec._replace(low=low, high=high)
+    return env._replace(spec=known, project=Box(low, high))
 
 
 def choose(static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers) -> Array:
     """The action of the behaviour policy."""
     _, act_key, _ = jax.random.split(life.key, 3)
-    env, dyna = build(settings_now(static, life, numbers))
+    env, dyna = build(*of_agent(static, numbers), world_now(static, life))
     if warm_up:
         return random_action(act_key, env.spec)
     return dyna.act(act_key, life.dyna, life.obs)
@@ -60,8 +63,8 @@ def time_step(
     low, high = life.seen
     seen = (jnp.minimum(low, obs), jnp.maximum(high, obs))
     life = life._replace(seen=(jnp.minimum(seen[0], life.obs), jnp.maximum(seen[1], life.obs)))
-    env, dyna = build(settings_now(static, life, numbers))
-    discount = env.spec.discount * (1.0 - terminated)
+    env, dyna = build(*of_agent(static, numbers), world_now(static, life))
+    discount = env.spec.discounts(terminated)
     transition = Transition(life.obs, action, reward, discount, obs)
     learn = dyna.observe if warm_up else dyna.learn
     state, info = learn(learn_key, life.dyna, transition)
@@ -76,9 +79,9 @@ def test_action(
     static: Settings, life: AgentLife, numbers: Numbers, obs: Array, when: Array
 ) -> Array:
     """The action of an evaluation episode: `when` is the step, the episode and its turn."""
-    settings = settings_now(static, life, numbers)
-    env = settings.environment.build()
-    agent = settings.agent.build(env.spec)
+    settings, _ = of_agent(static, numbers)
+    env = world_now(static, life)
+    agent = agent_of(settings, env.spec)
     if env.spec.num_actions is None:
         return agent.greedy(life.dyna.agent, obs)
     key = jax.random.fold_in(life.key, STREAM)

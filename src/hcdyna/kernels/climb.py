@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.kernels.build import target
-from hcdyna.kernels.surface import Surface, sizes
-from hcdyna.types import Array, Box
+from hcdyna.kernels.sizes import sizes
+from hcdyna.types import Array, Box, Environment, Perceptron
 
 
 def climb_along(
     noise: Array,
     start: Array,
-    surface: Surface,
+    params: Any,
+    perceptron: Perceptron,
+    env: Environment,
+    box: Box,
     *,
     covariance: Array,
     step_size: float | Array,
@@ -23,14 +28,7 @@ def climb_along(
     max_accepted: int | None,
 ) -> tuple[Array, Array]:
     """States [k, d] and which of them [k] were accepted."""
-    box = surface.env.project
-    assert isinstance(box, Box), "why_not_covered says so"
-    name = target(
-        "climb",
-        NORMALISE=int(normalise),
-        PAIRS=box.pairs,
-        **sizes(surface.perceptron, surface.env),
-    )
+    name = target("climb", NORMALISE=int(normalise), PAIRS=box.pairs, **sizes(perceptron, env))
     shapes = (
         jax.ShapeDtypeStruct(noise.shape, jnp.float32),
         jax.ShapeDtypeStruct(noise.shape[:1], jnp.bool_),
@@ -38,7 +36,7 @@ def climb_along(
     call = jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all")
     most = np.iinfo(np.int32).max if max_accepted is None else max_accepted
     states, accepted = call(
-        *jax.tree.leaves(surface.params),
+        *jax.tree.leaves(params),
         noise,
         start,
         covariance,

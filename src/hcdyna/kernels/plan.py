@@ -8,24 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.continuous import ContinuousBatches
 from hcdyna.kernels.build import target
-from hcdyna.kernels.surface import MOST_ROWS, sizes
-from hcdyna.types import Array, Environment, Info, Perceptron, Transition
+from hcdyna.kernels.sizes import sizes
+from hcdyna.types import Array, Environment, Info, Perceptron
 
 GREEDY, USE_FALLBACK = -1, -2
 """Choices of the kernel that are not actions."""
-
-
-def covers(batches: Any) -> bool:
-    """Whether the kernel can take such mini-batches: discrete actions, and not too many rows."""
-    if isinstance(batches, ContinuousBatches):
-        return False
-    replayed = batches if isinstance(batches, Transition) else batches.replayed
-    rows = replayed.reward.shape[1]
-    if not isinstance(batches, Transition) and batches.simulated is None:
-        rows += batches.states.shape[1]
-    return rows <= MOST_ROWS
 
 
 def precise() -> bool:
@@ -37,17 +25,16 @@ def precise() -> bool:
 def plan(
     perceptron: Perceptron, env: Environment, state: Any, batches: Any, count: Array | None = None
 ) -> tuple[Any, Info]:
-    """New DQNState and info, from MiniBatches, or a Transition [n, b, …] of replayed rows alone."""
-    mixed = None if isinstance(batches, Transition) else batches
-    replayed = batches if mixed is None else mixed.replayed
+    """New DQNState and info, from MiniBatches with discrete actions."""
+    replayed, asked = batches.replayed, batches.rows
     updates, rows = replayed.reward.shape
     m, extra, fallback = 0, [], False
-    if mixed is not None:
-        m, fallback = mixed.states.shape[1], mixed.simulated is not None
-        choice = jnp.where(mixed.explore, mixed.random_action, GREEDY)
+    if asked is not None:
+        m, fallback = asked.states.shape[1], batches.simulated is not None
+        choice = jnp.where(asked.explore, asked.random_action, GREEDY)
         if fallback:
-            choice, rows = jnp.where(mixed.simulated, choice, USE_FALLBACK), rows - m
-        extra = [mixed.states, mixed.reward, mixed.discount, mixed.next_states, choice]
+            choice, rows = jnp.where(batches.simulated, choice, USE_FALLBACK), rows - m
+        extra = [asked.states, asked.reward, asked.discount, asked.next_states, choice]
     name = target(
         "plan",
         SIMULATED=m,

@@ -17,7 +17,7 @@ from hcdyna.environments import grid_world
 from hcdyna.errors import SettingsError
 from hcdyna.results.curves import curves_of
 from hcdyna.results.snapshots import surface_and_climbs
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, agent_of
 from hcdyna.training.run import Run
 
 POINTS = 121
@@ -150,7 +150,7 @@ def value_surface(
     without noise, to show where the surface leads.
     """
     env = settings.environment.build()
-    agent = settings.agent.build(env.spec)
+    agent = agent_of(settings, env.spec)
     look = jax.jit(partial(surface_and_climbs, env, agent.value, points=POINTS))
     heights, paths = (np.asarray(x) for x in look(state.agent))
     low, high = env.spec.low, env.spec.high

@@ -15,7 +15,7 @@ import numpy as np
 
 from hcdyna.results.store import Store
 from hcdyna.search_control.climbing import climb
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, agent_of
 
 MOST = 20
 """Snapshots per run."""
@@ -40,7 +40,7 @@ class Snapshots:
         bounded = bool(np.isfinite([spec.low, spec.high]).all())
         scaled = getattr(settings.environment, "scaling", False)  # the agent knows another box
         self.surface = spec.num_states is None and spec.low.shape == (2,) and bounded and not scaled
-        agent = settings.agent.build(self.env.spec)
+        agent = agent_of(settings, self.env.spec)
         self.look = jax.jit(partial(surface_and_climbs, self.env, agent.value))
 
     def take(self, dyna: Any, step: int) -> None:

@@ -7,14 +7,16 @@ fill a queue once a time step. `with_value` lets any strategy look at another va
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from hcdyna import ring
-from hcdyna.types import Array, Info, Key, Pair, Scene, SearchControl, Transition
+from hcdyna.search_control.climbing import climb_along
+from hcdyna.types import Array, Info, Key, Pair, Rows, Scene, SearchControl, Transition
 
 
-def drawn(draw: Callable[[Key, Scene, int], Array | Pair]) -> SearchControl:
-    """A strategy from `draw(key, scene, n) → obs [n, d]`, or a Pair of obs [n, d] and actions."""
+def drawn(draw: Callable[[Key, Scene, int], Array | Pair | Rows]) -> SearchControl:
+    """A strategy from `draw(key, scene, n) → obs [n, d]`, a Pair of these and actions, or Rows."""
     return SearchControl(
         init=lambda obs: (),
         observe=lambda state, transition: state,
@@ -68,7 +70,12 @@ def with_value(strategy: SearchControl, value: Callable[[Array], Array]) -> Sear
     if strategy.sample is None:
         return strategy
     sample = strategy.sample
+
+    def seen(scene: Scene) -> Scene:
+        climb = partial(climb_along, criterion=value, project=scene.env.project, skip=None)
+        return scene._replace(value=value, climb=climb)
+
     return strategy._replace(
-        update=lambda key, state, scene: strategy.update(key, state, scene._replace(value=value)),
-        sample=lambda key, state, scene, n: sample(key, state, scene._replace(value=value), n),
+        update=lambda key, state, scene: strategy.update(key, state, seen(scene)),
+        sample=lambda key, state, scene, n: sample(key, state, seen(scene), n),
     )

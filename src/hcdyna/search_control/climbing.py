@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna.errors import SettingsError
-from hcdyna.kernels.surface import Surface
 from hcdyna.networks import sum_rows
 from hcdyna.search_control.moments import distance, root
 from hcdyna.types import Array, Key
@@ -127,19 +126,6 @@ def climb_along(
     is not one to `skip`, and fewer than `max_accepted` were taken before; the first always is far
     enough, because s̃ starts at infinity.
     """
-    if isinstance(criterion, Surface) and project is criterion.env.project and skip is None:
-        from hcdyna.kernels.climb import climb_along as fused_climb_along
-
-        return fused_climb_along(
-            noise,
-            start,
-            criterion,
-            covariance=covariance,
-            step_size=step_size,
-            normalise=normalise,
-            threshold=threshold,
-            max_accepted=max_accepted,
-        )
     gradient = jax.grad(criterion)
 
     def step(carry: tuple[Array, Array, Array], x: Array) -> tuple[tuple, tuple[Array, Array]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
@@ -13,13 +14,23 @@ from hcdyna import ring
 from hcdyna.fields import MOST
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import queued
-from hcdyna.search_control.climbing import Noise, check_langevin, climb, draw_noise, noise_level
+from hcdyna.search_control.climbing import (
+    Noise,
+    check_langevin,
+    climb_along,
+    draw_noise,
+    noise_level,
+)
 from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
 from hcdyna.settings import PythonOnly, check, number
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
 
-Criterion = Callable[[Scene], Callable[[Array], Array]]
-"""scene → (obs [d] → scalar): the surface to climb."""
+Criterion = Callable[[Key, Scene], Callable[[Array], Array]]
+"""key, scene → (obs [d] → scalar): the surface to climb."""
+
+
+CRITERION = 0x435249
+"""Sets the random numbers of a criterion apart from those of the climb."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class HillClimbing:
     queue_size: int = number(1_000_000, at_least=1, at_most=MOST)
     """How many states the search-control queue holds; the oldest leave first."""
     criterion: PythonOnly[Criterion | None] = None
-    """What to climb, from the scene; None: the value estimate."""
+    """What to climb, from a key and the scene; None: the value estimate."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -91,31 +102,35 @@ class HillClimbing:
             moments.update_move(visited.move, move, beta),
         )
 
+    def _along(self, key: Key, scene: Scene) -> Callable[..., tuple[Array, Array]]:
+        """The climb on V̂ that the scene offers, or a plain one on something else."""
+        if self.criterion is None and not self.skip_terminal and scene.climb is not None:
+            return scene.climb
+        criterion = scene.value
+        if self.criterion is not None:
+            criterion = self.criterion(jax.random.fold_in(key, CRITERION), scene)
+        skip = scene.env.terminal if self.skip_terminal else None
+        return partial(climb_along, criterion=criterion, project=scene.env.project, skip=skip)
+
     def _propose(self, key: Key, visited: Visited, scene: Scene) -> tuple[Array, Array, Info]:
         start_key, shake_key, climb_key = jax.random.split(key, 3)
+        eta = noise_level(self.noise, self.eta, self.step_size)
         spec, project = scene.env.spec, scene.env.project
         covariance = moments.covariance(visited.moments)
         if not self.natural_gradient:
             covariance = jnp.eye(spec.low.shape[0])
         start = ring.sample(start_key, scene.replay, 1).obs[0]
         if self.noisy_start:
-            eta = noise_level(self.noise, self.eta, self.step_size)
             shake = draw_noise(shake_key, covariance, 1, self.noise, eta, self.noise_scale)
             start = project(start + shake[0])
-        states, accepted = climb(
-            climb_key,
+        noise = draw_noise(climb_key, covariance, self.steps, self.noise, eta, self.noise_scale)
+        states, accepted = self._along(key, scene)(
+            noise,
             start,
-            scene.value if self.criterion is None else self.criterion(scene),
-            steps=self.steps,
             covariance=covariance,
             step_size=self.step_size,
             normalise=self.normalise,
-            noise=self.noise,
-            eta=self.eta,
-            noise_scale=self.noise_scale,
-            project=project,
             threshold=visited.move.average,
-            skip=scene.env.terminal if self.skip_terminal else None,
             max_accepted=self.max_accepted,
         )
         # The mean of this over steps is the share of climbs that met the edge of the box.

@@ -20,12 +20,12 @@ from jax.sharding import PartitionSpec as P
 
 from hcdyna.dyna import DynaState, build
 from hcdyna.errors import SettingsError
+from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS, Budget, budget_of
 from hcdyna.randomness import below
 from hcdyna.settings import Settings, traced_numbers, with_numbers
 from hcdyna.training.devices import compiler_options, most_turns_at_once
 from hcdyna.training.evaluation import evaluate_agent
 from hcdyna.types import Array, Info, Key, Spec, Transition
-from hcdyna.varying import MIXING_RATE, PLANNING_STEPS, UpTo
 
 Numbers = dict[str, Array]
 """The traced numbers of the settings, by `part.field`."""
@@ -91,13 +91,12 @@ def shared_program(every_setting: Sequence[Settings]) -> tuple[Settings, dict[st
     return static.pop(), {path: [row[path] for row in numbers] for path in numbers[0]}
 
 
-def of_agent(static: Settings, numbers: Numbers) -> Settings:
-    """The settings of one agent, with tracers for its numbers."""
-    values: dict[str, Any] = dict(numbers)
-    if PLANNING_STEPS in values:
-        count = values[PLANNING_STEPS].astype(jnp.int32)
-        values[PLANNING_STEPS] = UpTo(static.training.planning_steps, count)
-    return with_numbers(static, values)
+def of_agent(static: Settings, numbers: Numbers) -> tuple[Settings, Budget]:
+    """The settings of one agent, with tracers for its numbers, and what its planning may cost."""
+    shapes = (PLANNING_STEPS, MIXING_RATE)
+    values = {path: x for path, x in numbers.items() if path not in shapes}
+    settings = with_numbers(static, values)
+    return settings, budget_of(settings.training, numbers)
 
 
 def chunks(static: Settings) -> list[tuple[int, int]]:
@@ -139,13 +138,13 @@ def compile_programs(static: Settings, mesh: Mesh) -> Programs:
     """
 
     def init(seed: Array, numbers: Numbers) -> AgentLife:
-        env, dyna = build(of_agent(static, numbers))
+        env, dyna = build(*of_agent(static, numbers))
         life_key, init_key, reset_key = jax.random.split(jax.random.key(seed), 3)
         obs = env.reset(reset_key)
         return AgentLife(life_key, dyna.init(init_key), obs, jnp.zeros((), jnp.int32))
 
     def evaluate(life: AgentLife, numbers: Numbers, seed: Array, step: Array) -> Any:
-        return evaluate_agent(of_agent(static, numbers), life.dyna, seed, step)
+        return evaluate_agent(of_agent(static, numbers)[0], life.dyna, seed, step)
 
     def compiled(function: Callable, each: int, shared: int = 0, donate: bool = False) -> Callable:
         """For all agents: the first arguments come one `each`, the last are `shared`."""
@@ -172,7 +171,7 @@ def advance(
     static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers, length: Array
 ) -> tuple[AgentLife, Info]:
     """`length` time steps of one agent, and the mean of their diagnostics."""
-    step = functools.partial(time_step, of_agent(static, numbers), warm_up)
+    step = functools.partial(time_step, *of_agent(static, numbers), warm_up)
     _, shapes = jax.eval_shape(step, life)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), shapes)
 
@@ -191,16 +190,18 @@ def advance(
     return life, jax.tree.map(lambda x: x * share, total)
 
 
-def time_step(settings: Settings, warm_up: bool, life: AgentLife) -> tuple[AgentLife, Info]:
+def time_step(
+    settings: Settings, budget: Budget, warm_up: bool, life: AgentLife
+) -> tuple[AgentLife, Info]:
     """Act, see what happens, learn from it (in warm-up: act at random and only remember)."""
-    env, dyna = build(settings)
+    env, dyna = build(settings, budget)
     key, act_key, env_key, learn_key, reset_key = jax.random.split(life.key, 5)
     if warm_up:
         action = random_action(act_key, env.spec)
     else:
         action = dyna.act(act_key, life.dyna, life.obs)
     outcome = env.dynamics(env_key, life.obs, action)
-    discount = env.spec.discount * (1.0 - outcome.terminated)
+    discount = env.spec.discounts(outcome.terminated)
     transition = Transition(life.obs, action, outcome.reward, discount, outcome.next_obs)
     learn = dyna.observe if warm_up else dyna.learn
     dyna_state, info = learn(learn_key, life.dyna, transition)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from hcdyna import ring
 from hcdyna.search_control.moments import distance
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, agent_of
 from hcdyna.training.devices import most_turns_at_once
 from hcdyna.types import Agent, Array, Environment, Info, Key, Model
 
@@ -36,7 +36,7 @@ def evaluate_agent(
 ) -> tuple[Array, Array, Info]:
     """Returns and lengths [episodes] of the DynaState `state`, as it was after `step` steps."""
     env = settings.environment.build()
-    agent = settings.agent.build(env.spec)
+    agent = agent_of(settings, env.spec)
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), STREAM), step)
     episode_key, model_key = jax.random.split(key)
     keys = jax.random.split(episode_key, settings.evaluation.episodes)

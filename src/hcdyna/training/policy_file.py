@@ -20,7 +20,7 @@ from safetensors.numpy import save as to_bytes
 from hcdyna.errors import RunError, SettingsError
 from hcdyna.files import explained, write
 from hcdyna.plain import settings_from_plain, settings_to_plain
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, agent_of
 from hcdyna.training import train
 from hcdyna.training.devices import start
 from hcdyna.training.trained import TrainedAgent, behave
@@ -131,7 +131,7 @@ def checksum(settings: Any, tensors: dict[str, np.ndarray]) -> str:
 
 def state_of(settings: Settings) -> Any:
     """Structure, shapes and types of an agent's state."""
-    agent = settings.agent.build(settings.environment.build().spec)
+    agent = agent_of(settings, settings.environment.build().spec)
     return jax.eval_shape(agent.init, jax.random.key(0))
 
 

@@ -21,11 +21,11 @@ from hcdyna.fields import seeds_of
 from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.failure import HostFailed
 from hcdyna.importing import refuse_while_importing
-from hcdyna.kernels.surface import left_plain, why_not
+from hcdyna.kernels.accelerate import accelerate
 from hcdyna.plain import settings_to_plain
 from hcdyna.results.record import describe, warn_of_changes
 from hcdyna.results.store import Store, step_of
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, agent_of
 from hcdyna.shorthand import settings_named
 from hcdyna.training import checkpoint, memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
@@ -92,14 +92,8 @@ def resume(
 
 def kernels_used(settings: Settings) -> str:
     """Whether the fused GPU kernels run, or why they don't, wholly or in part."""
-    if settings.training.kernels == "off":
-        return "off"
     env = settings.environment.build()
-    reason = why_not(settings.agent.build(env.spec).covered, env)
-    if reason is not None:
-        return f"plain: {reason}"
-    plain = left_plain(settings.search_control, settings.training.batch_size, env)
-    return "; ".join(["fused", *plain])
+    return accelerate(settings, env, agent_of(settings, env.spec)).said
 
 
 def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:

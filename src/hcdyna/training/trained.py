@@ -15,7 +15,7 @@ from gymnasium import spaces
 from hcdyna.errors import SettingsError
 from hcdyna.hosted.environment import Hosted, spaces_of, to_action
 from hcdyna.hosted.scaling import Scale, known_scale, scale_of
-from hcdyna.settings import Settings
+from hcdyna.settings import Settings, agent_of
 from hcdyna.training import memory
 from hcdyna.training.evaluation import run_episode
 from hcdyna.types import Agent, Array, Key, Spec
@@ -46,7 +46,7 @@ class TrainedAgent:
         self.settings, self.state = settings, state
         self._known_scale = known_scale(scale)
         self.spec = settings.environment.build().spec
-        agent = settings.agent.build(self.spec)
+        agent = agent_of(settings, self.spec)
         self._greedy = jax.jit(jax.vmap(agent.greedy, (None, 0)))
         self._value = jax.jit(jax.vmap(agent.value, (None, 0)))
         self._behave = jax.jit(partial(behave_in_all, self.spec, agent))
@@ -191,7 +191,7 @@ def compiled_episodes(
 ) -> tuple[Any, Any]:
     """Returns and lengths [agents, episodes] where the world is compiled together with them."""
     env = settings.environment.build()
-    agent = settings.agent.build(env.spec)
+    agent = agent_of(settings, env.spec)
 
     def play(seed: jax.Array, state: Any) -> tuple[jax.Array, jax.Array]:
         key = jax.random.fold_in(jax.random.key(seed), AFTERWARDS)

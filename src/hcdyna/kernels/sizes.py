@@ -1,0 +1,39 @@
+"""For which agents and environments there are kernels, and the sizes that they are compiled for."""
+
+from __future__ import annotations
+
+from hcdyna.types import Box, Environment, Perceptron
+
+HIDDEN = (32, 64)
+MOST_VARIABLES = 8
+MOST_ACTIONS = 8
+MOST_ROWS = 64
+"""Larger mini-batches would not fit into a multiprocessor's shared memory."""
+
+
+def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | None:
+    """Why the kernels do not cover an agent on an environment; None if they do."""
+    spec = env.spec
+    if perceptron is None:
+        return "the agent is not a perceptron of ours with discrete actions, as it was built"
+    if len(perceptron.hidden) != 2 or len(set(perceptron.hidden)) != 1:
+        return f"hidden = {perceptron.hidden}: kernels need two layers of the same size"
+    if perceptron.hidden[0] not in HIDDEN:
+        return f"hidden = {perceptron.hidden}: kernels exist for layers of {HIDDEN}"
+    if spec.num_states is not None or spec.num_actions is None:
+        return f"{spec.name}: kernels need continuous states and discrete actions"
+    if not isinstance(env.project, Box):
+        return f"{spec.name}: kernels know no Π but a Box"
+    if spec.low.shape[0] > MOST_VARIABLES or (spec.num_actions or 0) > MOST_ACTIONS:
+        return f"{spec.name}: kernels take up to 8 variables and 8 actions"
+    return None
+
+
+def sizes(perceptron: Perceptron, env: Environment) -> dict[str, int]:
+    """Macros that both kernels need."""
+    return {
+        "STATE": env.spec.low.shape[0],
+        "HIDDEN": perceptron.hidden[0],
+        "ACTIONS": env.spec.num_actions or 0,
+        "TANH": int(perceptron.activation == "tanh"),
+    }

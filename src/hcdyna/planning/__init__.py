@@ -1,0 +1,172 @@
+"""The planning updates of a time step: what they are drawn from, and the updates themselves.
+
+`draw_mini_batches` makes all random choices, `plan` is then a function of them, so that a faster
+version can stand behind the same interface.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from hcdyna import ring
+from hcdyna.errors import SettingsError
+from hcdyna.planning import continuous, discrete
+from hcdyna.planning.budget import Budget, simulated_rows
+from hcdyna.types import Agent, Array, Info, Key, Pair, Rows, Scene, SearchControl, Spec, Transition
+
+TOLD = "td_error"
+"""The entry of an update's info that strategies may ask to be told."""
+
+
+class MiniBatches(NamedTuple):
+    """The n mini-batches of one time step with all their random numbers: what `plan` consumes.
+
+    Of each batch of b rows, the first m = ρb come from search-control and the rest are replayed.
+    """
+
+    replayed: Transition
+    """[n, b − m, …], or [n, b, …] where rows may have to stand in for others"""
+    simulated: Array | None
+    """[n, m] whether a row comes from search-control, or else is replayed; None: all m do"""
+    rows: Any
+    """[n, m, …] `discrete.Asked`, `continuous.ToAsk`, or whole Transitions; None: m = 0"""
+    weight: Array | None = None
+    """[n, m] how much these count; None: as much as the others"""
+    tag: Array | None = None
+    """[n, m] by which the strategy knows them again"""
+
+
+def actions_of(spec: Spec) -> Any:
+    """How rows get their actions: the module `discrete` or `continuous`."""
+    return continuous if spec.num_actions is None else discrete
+
+
+def draw_mini_batches(
+    key: Key,
+    search_control: SearchControl,
+    search_state: Any,
+    scene: Scene,
+    budget: Budget,
+    epsilon: Array | float,
+) -> MiniBatches:
+    """Draw all that the n updates of a time step need.
+
+    Each mini-batch has a key of its own, and the first rows of a longer draw are those of a shorter
+    one. So a batch is the same whether n and ρ are fixed or vary within the program.
+    """
+
+    def draw(key: Key, batch: Array) -> MiniBatches:
+        view = scene._replace(batch=batch)
+        return draw_mini_batch(key, search_control, search_state, view, budget, epsilon)
+
+    return jax.vmap(draw)(jax.random.split(key, budget.most), jnp.arange(budget.most))
+
+
+def draw_mini_batch(
+    key: Key,
+    search_control: SearchControl,
+    search_state: Any,
+    scene: Scene,
+    budget: Budget,
+    epsilon: Array | float,
+) -> MiniBatches:
+    """One of them."""
+    replay_key, state_key, model_key, action_key = jax.random.split(key, 4)
+    m, simulated = simulated_rows(key, search_control, search_state, budget)
+    # From the last one on, so that the last rows are the same however many are needed.
+    count = budget.batch_size - (m if simulated is None else 0)
+    replayed = ring.take(scene.replay, jax.random.bits(replay_key, (count,))[::-1])
+    if search_control.sample is None or m == 0:
+        return MiniBatches(replayed, None, None)
+    found = search_control.sample(state_key, search_state, scene, m)
+    if isinstance(found, Rows):
+        return MiniBatches(replayed, simulated, *found)
+    states, action = found if isinstance(found, Pair) else (found, None)
+    prepare = actions_of(scene.env.spec).prepare
+    rows = prepare(model_key, action_key, states, action, scene, epsilon)
+    return MiniBatches(replayed, simulated, rows)
+
+
+def plan(
+    key: Key,
+    agent: Agent,
+    state: Any,
+    batches: MiniBatches,
+    scene: Scene,
+    count: Array | None = None,
+    tell: bool = False,
+) -> tuple[Any, Info]:
+    """The planning updates of a time step; what they draw on is in `batches` [n, …].
+
+    `count` says how many of them to make where n varies within the program. To `tell`, the info
+    holds the TD errors [n, b] of all rows.
+    """
+    if agent.plan is not None and not (tell or isinstance(batches.rows, Transition)):
+        return agent.plan(state, batches, count)
+
+    def step(state: Any, turn: tuple[Array, MiniBatches]) -> tuple[Any, Info]:
+        batch, weight = complete(agent, state, turn[1], scene)
+        return agent.update(jax.random.fold_in(key, turn[0]), state, batch, weight)
+
+    turns = (jnp.arange(len(batches.replayed.reward)), batches)
+    if count is None:
+        state, info = jax.lax.scan(step, state, turns)
+        return state, {name: x if name == TOLD else x[-1] for name, x in info.items()}
+
+    def step_if_due(carry: Any, turn: Any) -> tuple[Any, Any]:
+        new = step(carry[0], turn)
+        kept = jax.tree.map(lambda x, y: jnp.where(turn[0] < count, x, y), new, carry)
+        return kept, kept[1].get(TOLD)
+
+    _, shapes = jax.eval_shape(step, state, jax.tree.map(lambda x: x[0], turns))
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    (state, info), told = jax.lax.scan(step_if_due, (state, nothing), turns)
+    return state, info | ({} if told is None else {TOLD: told})
+
+
+def complete(
+    agent: Agent, state: Any, batch: MiniBatches, scene: Scene
+) -> tuple[Transition, Array | None]:
+    """One mini-batch [b, …], the rows of search-control first, and how much each row counts."""
+    if batch.rows is None:
+        return batch.replayed, None
+    rows = batch.rows
+    if not isinstance(rows, Transition):
+        rows = actions_of(scene.env.spec).complete(agent, state, rows, scene)
+    replayed, weight = batch.replayed, batch.weight
+    if batch.simulated is not None:
+        m = len(rows.reward)
+        instead, replayed = (jax.tree.map(lambda x: x[:m], replayed),
+                             jax.tree.map(lambda x: x[m:], replayed))  # fmt: skip
+        rows = jax.tree.map(partial(where_row, batch.simulated), rows, instead)
+        weight = None if weight is None else jnp.where(batch.simulated, weight, 1.0)
+    whole = jax.tree.map(lambda *parts: jnp.concatenate(parts), rows, replayed)
+    if weight is not None:
+        weight = jnp.concatenate([weight, jnp.ones(len(replayed.reward))])
+    return whole, weight
+
+
+def tell_errors(
+    search_control: SearchControl, search_state: Any, batches: MiniBatches, info: Info, n: Any
+) -> Any:
+    """The strategy's state after it was told how wrong its rows turned out."""
+    learned = search_control.learned
+    assert learned is not None
+    if TOLD not in info:
+        raise SettingsError(f"agent: its updates tell no {TOLD}, which this search control needs")
+    if batches.tag is None:
+        raise SettingsError("search_control: rows without tags can't be told their TD errors")
+    used = jnp.ones(batches.tag.shape, bool) if batches.simulated is None else batches.simulated
+    if n is not None:
+        used &= (jnp.arange(len(used)) < n)[:, None]
+    tags = jnp.where(used, batches.tag, -1)
+    return learned(search_state, tags.reshape(-1), info[TOLD][:, : tags.shape[1]].reshape(-1))
+
+
+def where_row(condition: Array, x: Array, y: Array) -> Array:
+    """Rows of x [m, …] where `condition` [m], else of y."""
+    return jnp.where(condition.reshape(condition.shape + (1,) * (x.ndim - 1)), x, y)
