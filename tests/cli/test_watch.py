@@ -73,7 +73,7 @@ def test_bad_input_is_answered_in_one_line(run, tmp_path, capsys, monkeypatch):
     assert "must end in .gif or .mp4" in refused(capsys, folder, "--out", tmp_path / "film.avi")
     assert "--fps 0" in refused(capsys, folder, "--fps", 0)
     assert "--episodes 0" in refused(capsys, folder, "--episodes", 0)
-    assert "epsilon = 2" in refused(capsys, folder, "--epsilon", 2)
+    assert "--epsilon 2.0" in refused(capsys, folder, "--epsilon", 2)
     assert "not a run folder" in refused(capsys, tmp_path)
     assert "no such file" in refused(capsys, tmp_path / "none.safetensors")
     monkeypatch.setattr(films.importlib.util, "find_spec", lambda name: None)

@@ -23,7 +23,7 @@ def test_hc_dyna_finds_the_goal():
         environment=GridWorld(wall=False, time_limit=300),
         agent=DQN(learning_rate=1e-3, target_period=200),
         search_control=HillClimbing(steps=30, queue_size=20_000),
-        training=Training(steps=7_000, warmup=1_500, planning_steps=4, replay_size=7_000),
+        training=Training(steps=10_000, warmup=1_500, planning_steps=4, replay_size=10_000),
         evaluation=Evaluation(every=1_000, episodes=5),
     )
     run = train(settings, seeds=8)

@@ -51,7 +51,7 @@ MORE = [pytest.param(name, marks=pytest.mark.slow) for name in list(LARGE)[1:]]
 @pytest.mark.parametrize("what", ["mini-batches", *MORE])
 def test_the_estimate_is_about_what_the_compiler_takes(what):
     crew = Crew([LARGE[what]], [0])
-    for estimate, taken in zip(memory.in_a_step(crew.static), by_xla(crew), strict=True):
+    for estimate, taken in zip(memory.in_a_step(crew.settings[0]), by_xla(crew), strict=True):
         if taken > 1e6:
             assert 0.7 * taken < estimate < 5 * taken
 
@@ -78,7 +78,7 @@ TOO_LARGE = {
 def test_what_does_not_fit_is_refused_before_anything_is_made(said):
     crew = Crew([TOO_LARGE[said]], list(range(10 if "less often" in said else 1_000)))
     with pytest.raises(SettingsError) as refusal:
-        memory.demand_enough(crew.shapes, crew.static, crew.agents)
+        crew.demand_memory()
     assert said in str(refusal.value)
     assert str(refusal.value).startswith("memory: about ")
     assert "\n" not in str(refusal.value)
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(said):
 def test_very_many_seeds_are_refused_before_anything_is_made():
     crew = Crew([Settings()], list(range(100_000)))
     with pytest.raises(SettingsError, match=r"for 100000 agents.*lower search_control.queue_size"):
-        memory.demand_enough(crew.shapes, crew.static, crew.agents)
+        crew.demand_memory()
 
 
 def test_very_many_episodes_of_trained_agents_are_refused():
@@ -103,15 +103,19 @@ def test_very_many_episodes_of_trained_agents_are_refused():
 def test_settings_of_one_program_have_one_estimate():
     settings = Settings()
     other = dataclasses.replace(settings, agent=DQN(learning_rate=0.5))
+    assert memory.in_a_step(other) == memory.in_a_step(settings)
     crew = Crew([settings, other], [0, 1])
-    assert memory.in_a_step(crew.static) == memory.in_a_step(settings)
+    crew.demand_memory()
+    assert memory.KNOWN[crew.static] == memory.in_a_step(settings)
     varied = [Settings(training=Training(mixing_rate=rho, planning_steps=n)) for rho, n in
               ((0.1, 2), (0.9, 4))]  # fmt: skip
-    assert memory.in_a_step(Crew(varied, [0]).static)[0] > 0
+    crew = Crew(varied, [0])
+    crew.demand_memory()
+    assert memory.KNOWN[crew.static] == memory.in_a_step(varied[1]), "all pay for the largest n"
 
 
 def test_a_hosted_environment_has_an_estimate_too():
-    learning, playing = memory.in_a_step(Crew([Settings(environment="CartPole-v1")], [0]).static)
+    learning, playing = memory.in_a_step(Settings(environment="CartPole-v1"))
     assert learning > 1_000
     assert playing == 0, "one episode after the other, on the host"
 

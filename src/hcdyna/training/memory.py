@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 from collections.abc import Iterator
@@ -24,6 +23,8 @@ from hcdyna.words import count
 
 WORKSPACE = 300e6
 """Bytes that compiled programs take beside the state of the agents, roughly."""
+KNOWN: dict[Settings, tuple[int, int]] = {}
+"""`in_a_step` of programs that were asked for before: it takes a third of a second."""
 ON_THE_HOST = 500
 """Bytes that an evaluation, and each agent in it, take in Python, beside the returns themselves."""
 
@@ -90,10 +91,15 @@ def summary(shapes: Any, agents: int) -> str:
     return f"Memory: about {amount(sum(parts.values()))} for {count(agents, 'agent')} ({listed})"
 
 
-def demand_enough(shapes: Any, settings: Settings, agents: int) -> None:
-    """Raise SettingsError, naming what to lower, if there is less than the run needs."""
+def demand_enough(shapes: Any, static: Settings, settings: Settings, agents: int) -> None:
+    """Raise SettingsError, naming what to lower, if there is less than the run needs.
+
+    `settings` are those of the agents that need most, `static` what all of them share.
+    """
     training, evaluation = settings.training, settings.evaluation
-    learning, playing = in_a_step(settings)
+    if static not in KNOWN:
+        KNOWN[static] = in_a_step(settings)
+    learning, playing = KNOWN[static]
     parts = needed(shapes) | {"a time step": agents * learning, "an evaluation": agents * playing}
     queue_size = getattr(settings.search_control, "queue_size", None)
     advice = {
@@ -125,7 +131,6 @@ def demand(parts: dict[str, int], there: int | None, advice: dict[str, str], age
     )
 
 
-@functools.lru_cache(maxsize=16)
 def in_a_step(settings: Settings) -> tuple[int, int]:
     """Bytes that a time step of learning, and an evaluation, take for one agent beside its state.
 

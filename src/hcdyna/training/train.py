@@ -158,7 +158,7 @@ class Crew:
     def demand_memory(self) -> None:
         """Raise SettingsError if there is less memory than this run needs."""
         largest = max(self.settings, key=lambda setting: setting.training.planning_steps)
-        memory.demand_enough(self.shapes, largest, self.agents)
+        memory.demand_enough(self.shapes, self.static, largest, self.agents)
 
     def train(self, on_chunk: OnChunk) -> Run:
         """From the first step to the last, in memory."""
