@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(said):
 
 def test_very_many_seeds_are_refused_before_anything_is_made():
     crew = Crew([Settings()], list(range(100_000)))
-    with pytest.raises(SettingsError, match=r"for 100000 agents.*lower search_control.queue_size"):
+    with pytest.raises(SettingsError, match=r"for 100,000 agents.*lower search_control.queue_size"):
         crew.demand_memory()
 
 
