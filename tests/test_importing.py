@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
@@ -135,6 +136,7 @@ def test_a_script_that_trains_when_imported_is_told_how_not_to(tmp_path, monkeyp
 
 
 def test_what_can_not_be_found_again_is_refused_at_the_start(tmp_path):
+    @dataclass(frozen=True)
     class Local:
         def build(self, env):
             raise AssertionError
