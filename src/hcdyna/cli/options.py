@@ -137,16 +137,18 @@ def unknown_option(arguments: Sequence[str], known: list[str]) -> str | None:
 
 
 def in_one_line(box: str) -> str:
-    """The message in one of tyro's boxes: all up to its first rule."""
-    lines: list[str] = []
+    """The message in one of tyro's boxes: all between its title and the next rule.
+
+    Where the output is not in UTF-8, the title has a rule of its own and lines are dashes.
+    """
+    blocks: list[list[str]] = [[]]
     for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines():
         text = line.strip().strip("│╭╮╰╯").strip()
-        if text and set(text) <= {"─"}:
-            if lines:
-                break
-        elif not line.strip().startswith(("╭", "╰")):
-            lines.append(text)
-    message = " ".join(" ".join(lines).split())
+        if line.strip().startswith("╭") or (text and set(text) <= {"─", "-"}):
+            blocks.append([])
+        elif not line.strip().startswith("╰"):
+            blocks[-1].append(text)
+    message = " ".join(" ".join(blocks[min(1, len(blocks) - 1)]).split())
     message = re.sub(
         r"^Error parsing (([\w-]+[-_]options|training|evaluation)[\w.-]*: )?", "", message
     )
