@@ -46,8 +46,9 @@ def is_part(value: Any) -> bool:
 
 
 def made(kind: type, values: Mapping[str, Any]) -> Any:
-    """An object of a dataclass; SettingsError, in one line, for whatever stands against it."""
-    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
+    """An object of a class; SettingsError, in one line, for whatever stands against it."""
+    every = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    fields = {field.name: field for field in every if field.init}
     for name in values:
         if name not in fields:
             known = ", ".join(fields) if fields else "none"
