@@ -17,7 +17,17 @@ from hcdyna import (
     registry,
 )
 from hcdyna.cli import COMMANDS
-from hcdyna.fields import MOST, MOST_SEEDS, check, hints_of, kinds_of, number, seeds_of, shown
+from hcdyna.fields import (
+    MOST,
+    MOST_SEEDS,
+    check,
+    hints_of,
+    kinds_of,
+    made,
+    number,
+    seeds_of,
+    shown,
+)
 from hcdyna.plain import part_from_plain
 
 
@@ -144,3 +154,18 @@ def test_what_is_shown_of_a_value_is_short():
     for value in (laughs, "x" * 10**6, 10**10_000, {"a": laughs}, "a\nb"):
         assert len(shown(value)) < 1_000
         assert "\n" not in shown(value)
+
+
+def test_what_is_made_may_be_no_dataclass_and_what_goes_wrong_is_one_line():
+    class Plain:
+        pass
+
+    class Picky:
+        def __init__(self):
+            raise ValueError("two\nlines")
+
+    assert type(made(Plain, {})) is Plain
+    with pytest.raises(SettingsError, match=r"^Plain.x: no such field: known: none$"):
+        made(Plain, {"x": 1})
+    with pytest.raises(SettingsError, match=r"^Picky: two lines$"):
+        made(Picky, {})

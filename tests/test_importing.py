@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
@@ -135,6 +136,7 @@ def test_a_script_that_trains_when_imported_is_told_how_not_to(tmp_path, monkeyp
 
 
 def test_what_can_not_be_found_again_is_refused_at_the_start(tmp_path):
+    @dataclass(frozen=True)
     class Local:
         def build(self, env):
             raise AssertionError
@@ -189,3 +191,61 @@ def test_a_preset_with_a_part_of_ones_own(here, capsys):
     assert main(["train", "--preset", "mine.yaml", "--out", "runs/again", "--quiet"]) == 0
     assert "importing" in capsys.readouterr().err
     assert resume("runs/again").finished, "once imported, there is nothing more to say"
+
+
+MODULE = """
+from dataclasses import dataclass
+from hcdyna import Settings, Uniform, train
+import beside_it
+
+@dataclass(frozen=True)
+class Mine:
+    def build(self, env):
+        return Uniform().build(env)
+{more}
+"""
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """A module in the current folder, and a script in another one, each beside what it imports."""
+    for folder, name in ((tmp_path, "a_module_of_mine.py"), (tmp_path / "away", "script.py")):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(MODULE.format(more=""))
+        (folder / "beside_it.py").write_text("")
+    (tmp_path / "trains_at_once.py").write_text(MODULE.format(more="train(Settings())"))
+    monkeypatch.chdir(tmp_path)
+    before, path = set(sys.modules), list(sys.path)
+    yield tmp_path
+    assert sys.path == path
+    for name in set(sys.modules) - before:
+        if name.endswith((".py", "_mine", "beside_it")):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("place", ["a_module_of_mine:Mine", "away/script.py:Mine"])
+def test_modules_are_found_where_python_would_find_them(place, modules):
+    with pytest.warns(UserWarning, match="which is named in the settings"):
+        kind = type(Settings(search_control=place).search_control)
+    assert kind.__name__ == "Mine"
+    assert imported(place_of(kind)) is kind
+    assert imported(place) is kind
+    saved = settings_to_plain(Settings(search_control=place))["search_control"]["name"]
+    assert saved in ("a_module_of_mine:Mine", f"{modules / 'away' / 'script.py'}:Mine")
+
+
+def test_a_module_that_trains_when_imported_is_told_how_not_to(modules):
+    with (
+        pytest.warns(UserWarning, match="importing trains_at_once"),
+        pytest.raises(RunError, match=r"trains_at_once: trains when it is imported"),
+    ):
+        Settings(search_control="trains_at_once:Mine")
+
+
+@pytest.mark.parametrize(
+    "place", ["no_such_module:X", "no_such.py:X", "a.b.c:X", ":X", "..:X", "x\0y:X"]
+)
+def test_where_there_is_nothing_to_import_nothing_is_said_to_be(place, recwarn):
+    with pytest.raises(SettingsError, match=r"can't import '"):
+        imported(place)
+    assert len(recwarn) == 0

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hcdyna import SettingsError, presets
+from hcdyna import HillClimbing, SettingsError, Uniform, presets
+from parts_of_ours import Mixture
 
 
 def read(tmp_path, text):
@@ -45,3 +46,29 @@ def test_a_value_that_grows_when_it_is_written_out(tmp_path):
     with pytest.raises(SettingsError, match=r"Training.steps = .*: must be a whole number") as said:
         read(tmp_path, "\n".join(lines))
     assert len(str(said.value)) < 1_000
+
+
+MINE = """
+search_control:
+  parts_of_ours:Mixture:
+    share: 0.9
+    first: {part: search_control.hill_climbing, eta: 0.3}
+where:
+  - environment: GridWorld
+    search_control: {"parts_of_ours:Mixture": {first: {eta: 0.4}}}
+  - environment: MountainCar
+    search_control: {"parts_of_ours:Mixture": {first: {part: search_control.uniform}}}
+"""
+
+
+def test_presets_with_parts_inside_parts(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(MINE)
+
+    def found(environment):
+        mixture = "parts_of_ours:Mixture"
+        return presets.settings(str(file), environment, search_control=mixture).search_control
+
+    assert found("GridWorld") == Mixture(HillClimbing(eta=0.4), share=0.9)
+    assert found("MountainCar") == Mixture(Uniform(), share=0.9), "of another part, nothing stays"
+    assert found("parts_of_ours:Pond") == Mixture(HillClimbing(eta=0.3), share=0.9)

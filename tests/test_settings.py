@@ -17,6 +17,8 @@ from hcdyna import (
     train,
 )
 from hcdyna.settings import traced_numbers, with_numbers
+from nearest_to_goal import NearestToGoal
+from parts_of_ours import Fixed, Mixture, Pond, Several, Wishful
 
 BAD = {
     "mixing_rate = 1.5: must be at least 0 and at most 1": lambda: Training(mixing_rate=1.5),
@@ -51,6 +53,24 @@ BAD = {
     "agent = dqn: TabularGridWorld": lambda: train(Settings(environment="TabularGridWorld")),
     "seeds = []: must be": lambda: train(Settings(), seeds=[]),
     "seeds = [-1]: must be": lambda: train(Settings(), seeds=[-1]),
+    "search_control: 'parts_of_ours:Pond' must have a method build that asks": lambda: Settings(
+        search_control="parts_of_ours:Pond"
+    ),
+    "search_control: 'parts_of_ours:Shore' must have a method": lambda: Settings(
+        search_control="parts_of_ours:Shore"
+    ),
+    "models: can't import 'parts_of_ours:Nothing': module 'parts_of_ours' has no": lambda: Settings(
+        model="parts_of_ours:Nothing"
+    ),
+    "environments: can't import 'no_module:Mine': No module named 'no_module'": lambda: train(
+        "no_module:Mine"
+    ),
+    "environment = no_module:Mine-v0: No module named 'no_module'": lambda: train(
+        "no_module:Mine-v0"
+    ),
+    "settings: unhashable type: 'list'; parts must be frozen": lambda: train(
+        Settings(search_control=Several([NearestToGoal()]))
+    ),
     "make 2 different programs": lambda: train(
         [Settings(), Settings(training=Training(batch_size=16))]
     ),
@@ -88,3 +108,38 @@ def test_a_whole_number_in_a_real_field_is_traced_all_the_same():
     settings = Settings(search_control=HillClimbing(eta=0), agent=DQN(learning_rate=1))
     assert traced_numbers(settings)["search_control.eta"] == 0.0
     assert isinstance(settings.agent.learning_rate, float)
+
+
+def test_a_class_by_its_place_is_the_same_as_an_object():
+    assert Settings(
+        environment="parts_of_ours:Pond",
+        model="parts_of_ours:Wishful",
+        search_control="parts_of_ours:Mixture",
+    ) == Settings(environment=Pond(), model=Wishful(), search_control=Mixture())
+
+
+def test_numbers_of_parts_inside_parts_are_traced():
+    nested = Settings(
+        model=Wishful(),
+        search_control=Mixture(Mixture(NearestToGoal(0.3)), Several((HillClimbing(eta=0.7),))),
+    )
+    numbers = traced_numbers(nested)
+    assert numbers["search_control.share"] == 0.5
+    assert numbers["search_control.first.first.spread"] == 0.3
+    assert numbers["search_control.second.members.0.eta"] == 0.7
+    assert numbers["model.member.learning_rate"] == 1e-4
+    changed = with_numbers(
+        nested,
+        {"search_control.first.first.spread": 0.9, "search_control.second.members.0.eta": 0.8},
+    )
+    assert changed == Settings(
+        model=Wishful(),
+        search_control=Mixture(Mixture(NearestToGoal(0.9)), Several((HillClimbing(eta=0.8),))),
+    )
+    assert traced_numbers(nested) == numbers, "the original is as it was"
+
+
+def test_a_part_whose_field_is_static_keeps_its_numbers():
+    numbers = traced_numbers(Settings(search_control=Fixed(second=NearestToGoal(0.4))))
+    assert "search_control.first.spread" not in numbers
+    assert numbers["search_control.second.spread"] == 0.4

@@ -11,3 +11,12 @@ class RunError(Exception):
 
 class Interrupted(KeyboardInterrupt):
     """Training was asked to stop, and has saved its state."""
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says, in one line, or else its name.
+
+    >>> words_of(ValueError("two\\nlines")), words_of(KeyError())
+    ('two lines', 'KeyError')
+    """
+    return " ".join(str(error).split()) or type(error).__name__

@@ -6,11 +6,12 @@ import dataclasses
 import functools
 import numbers
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from hcdyna.errors import SettingsError
+from hcdyna.errors import SettingsError, words_of
+from hcdyna.hints import did_you_mean
 
 MOST = 2**31 - 1
 """The largest whole number that compiled programs count with."""
@@ -37,6 +38,32 @@ def number(
     program, unless `static` (because it decides the shape of an array)."""
     bounds = {"at least": at_least, "at most": at_most, "above": above}
     return dataclasses.field(default=default, metadata={"bounds": bounds, "static": static})
+
+
+def is_part(value: Any) -> bool:
+    """Whether this is an object of a dataclass: a part, or something that a part is made of."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def made(kind: type, values: Mapping[str, Any]) -> Any:
+    """An object of a class; SettingsError, in one line, for whatever stands against it."""
+    every = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    fields = {field.name: field for field in every if field.init}
+    for name in values:
+        if name not in fields:
+            known = ", ".join(fields) if fields else "none"
+            hint = did_you_mean(str(name), fields)
+            raise SettingsError(f"{kind.__name__}.{name}: no such field: {hint}known: {known}")
+    for name, field in fields.items():
+        needed = dataclasses.MISSING is field.default is field.default_factory
+        if needed and name not in values:
+            raise SettingsError(f"{kind.__name__}.{name}: must be given, or have a default")
+    try:
+        return kind(**values)
+    except SettingsError:
+        raise
+    except Exception as error:  # the class may not be ours
+        raise SettingsError(f"{kind.__name__}: {words_of(error)}") from error
 
 
 @functools.cache

@@ -6,19 +6,21 @@ is only looked at: there a part or function that is not ours stays a description
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from hcdyna.errors import RunError, SettingsError
+from hcdyna.errors import RunError, SettingsError, words_of
 
 _running: list[str] = []
-"""Scripts that are being run for what they define."""
+"""Modules and scripts that are being run for what they define."""
 
 
 class Described:
@@ -50,6 +52,12 @@ class Unimported:
     def __repr__(self) -> str:
         return self.place.rpartition(":")[2]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unimported) and self.place == other.place
+
+    def __hash__(self) -> int:
+        return hash(self.place)
+
 
 def place_of(thing: Any) -> str | None:
     """Where a class or function can be found again; None if it has no such place."""
@@ -57,6 +65,10 @@ def place_of(thing: Any) -> str | None:
         return thing.place
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if not module or not name or "<" in name:
+        return None
+    try:
+        functools.reduce(getattr, name.split("."), sys.modules[module])
+    except (KeyError, AttributeError):  # made on the fly, so that nobody finds it there
         return None
     if module == "__main__":
         module = _name_of_main()
@@ -74,8 +86,9 @@ def imported(place: str) -> Any:
         hint = ""
         if module == "__main__":
             hint = "; it was defined in an interactive session: define it there, or in a module"
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise SettingsError(f"can't import {place!r}: {why}{hint}") from None
+        elif isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
+            hint = "; it is looked for in the current folder and where PYTHONPATH says"
+        raise SettingsError(f"can't import {place!r}: {words_of(error)}{hint}") from None
 
 
 def refuse_while_importing() -> None:
@@ -97,12 +110,44 @@ def _name_of_main() -> str:
 
 
 def _module(name: str) -> ModuleType:
+    is_script = name.endswith(".py")
+    if is_script:
+        name = os.path.abspath(name)
     if name == _name_of_main():
         return sys.modules["__main__"]
     if name in sys.modules:
         return sys.modules[name]
-    warnings.warn(f"importing {name}, which is named in the settings", stacklevel=4)
-    return _run_script(name) if name.endswith(".py") else importlib.import_module(name)
+    with _folder_first(os.path.dirname(name) if is_script else ""):
+        _demand(name, is_script)
+        warnings.warn(f"importing {name}, which is named in the settings", stacklevel=4)
+        _running.append(name)
+        try:
+            return _run_script(name) if is_script else importlib.import_module(name)
+        finally:
+            _running.pop()
+
+
+def _demand(name: str, is_script: bool) -> None:
+    """Raise an error if there is nothing to import, before it is said that it is imported."""
+    if is_script:
+        if not os.path.isfile(name):
+            raise FileNotFoundError("no such file")
+        return
+    package = name.partition(".")[0]
+    if importlib.util.find_spec(package) is None:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+@contextlib.contextmanager
+def _folder_first(folder: str) -> Iterator[None]:
+    """Look where Python itself would: in the current folder, "", or in that of a script."""
+    importlib.invalidate_caches()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # a module may change the path as it likes
+            sys.path.remove(folder)
 
 
 def _run_script(path: str) -> ModuleType:
@@ -111,13 +156,10 @@ def _run_script(path: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    _running.append(path)
     sys.modules[path] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[path]
         raise
-    finally:
-        _running.pop()
     return module

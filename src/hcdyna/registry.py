@@ -6,14 +6,17 @@ A package of yours adds parts through entry points of the same groups, for insta
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 import re
 from importlib.metadata import entry_points
 from typing import Any
 
 from hcdyna.errors import SettingsError
+from hcdyna.fields import made
 from hcdyna.hints import did_you_mean
-from hcdyna.importing import Described
+from hcdyna.importing import Described, imported, place_of
 
 PARTS: dict[str, dict[str, str]] = {
     "environments": {
@@ -51,6 +54,14 @@ PARTS: dict[str, dict[str, str]] = {
     },
 }
 
+BUILT_FROM = {
+    "environments": (),
+    "agents": ("spec", "training"),
+    "models": ("env", "spec", "training"),
+    "search_control": ("env", "spec", "training"),
+}
+"""What `build` may ask for, by these names, in each group."""
+
 
 def available(group: str) -> dict[str, str]:
     """Name → "module:class" of every part of a group, those of installed plug-ins included."""
@@ -59,7 +70,10 @@ def available(group: str) -> dict[str, str]:
 
 
 def lookup(group: str, name: str) -> type:
-    """The settings class of a part; an unknown name gets the nearest right one."""
+    """The settings class of a part, by its name or as "module:Class"; an unknown name gets the
+    nearest right one."""
+    if ":" in name:
+        return _at_place(group, name)
     # Plug-ins are looked for on disk, so only where a name is not one of ours.
     known = PARTS[group] if name in PARTS[group] else available(group)
     if name not in known:
@@ -67,6 +81,28 @@ def lookup(group: str, name: str) -> type:
         raise SettingsError(f"{group}: unknown name {name!r}: {hint}known: {', '.join(known)}")
     module, _, attribute = known[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def _at_place(group: str, place: str) -> type:
+    try:
+        kind = class_at(place)
+    except SettingsError as error:
+        raise SettingsError(f"{group}: {error}") from None
+    build, told = getattr(kind, "build", None), BUILT_FROM[group]
+    wanted = list(inspect.signature(build).parameters.values())[1:] if callable(build) else []
+    unknown = [x.name for x in wanted if x.name not in told and x.default is x.empty]
+    if not callable(build) or unknown or (told and not wanted):
+        which = f"asks for some of {', '.join(told)}" if told else "asks for nothing"
+        raise SettingsError(f"{group}: {place!r} must have a method build that {which}")
+    return kind
+
+
+def class_at(place: str) -> type:
+    """The dataclass at "module:Class"; imports the module."""
+    found = imported(place)
+    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
+        raise SettingsError(f"{place!r} is not a dataclass")
+    return found
 
 
 HOSTED = re.compile(r"^([\w.]+:)?([\w.-]+/)?[\w.-]+-v\d+$")
@@ -78,28 +114,74 @@ def is_hosted(name: str) -> bool:
 
 
 def make(group: str, name: str) -> Any:
-    """A part with its defaults, by name or, for environments, by the id of a Gymnasium one."""
+    """A part with its defaults, by its name, as "module:Class" or, for environments, by the id of a
+    Gymnasium one."""
     if group == "environments" and is_hosted(name):
         return lookup(group, "hosted")(id=name)
-    return lookup(group, name)()
+    return made(lookup(group, name), {})
+
+
+def registered(group: str, part: object) -> str | None:
+    """The name that a part is registered under, if it is."""
+    place = f"{type(part).__module__}:{type(part).__qualname__}"
+    for known in (PARTS[group].items, lambda: available(group).items()):
+        for name, at in known():
+            if at == place:
+                return name
+    return None
 
 
 def name_of(group: str, part: object) -> str:
     """The name that a part is registered under, or the name of its class."""
     if isinstance(part, Described):
         return part.name.rpartition(":")[2]
-    place = f"{type(part).__module__}:{type(part).__qualname__}"
-    for known in (PARTS[group].items, lambda: available(group).items()):
-        for name, at in known():
-            if at == place:
-                return name
-    return type(part).__name__
+    return registered(group, part) or type(part).__name__
+
+
+def full_name_of(part: object) -> str | None:
+    """How a part inside another one is named: "search_control.uniform", or the place of its class;
+    None if that has none."""
+    if isinstance(part, Described):
+        return part.name
+    for group in PARTS:
+        if name := registered(group, part):
+            return f"{group}.{name}"
+    return place_of(type(part))
+
+
+def short_name_of(part: object) -> str:
+    """The last word of its full name, or the name of its class.
+
+    >>> short_name_of(make("search_control", "uniform"))
+    'uniform'
+    """
+    return re.split(r"[:.]", full_name_of(part) or type(part).__name__)[-1]
+
+
+def is_named_by_us(full_name: str) -> bool:
+    """Whether a full name is one of this package's, so that nothing foreign is imported for it."""
+    group, _, name = full_name.partition(".")
+    return name in PARTS.get(group, {})
+
+
+def lookup_full(full_name: str) -> type:
+    """The class of a full name."""
+    if ":" in full_name:
+        return class_at(full_name)
+    group, _, name = full_name.partition(".")
+    if group not in PARTS:
+        raise SettingsError(
+            f"part = {full_name!r}: must be like search_control.uniform or my_module:MyPart; "
+            f"groups are {', '.join(PARTS)}"
+        )
+    return lookup(group, name)
 
 
 def is_ours(environment: object) -> bool:
     """Whether this is a domain of this package, which can be built without foreign code."""
-    name = name_of("environments", environment)
-    return name in PARTS["environments"] and name != "hosted"
+    place = f"{type(environment).__module__}:{type(environment).__qualname__}"
+    ours = PARTS["environments"]
+    return place in ours.values() and place != ours["hosted"]
 
 
 def title_of(environment: Any) -> str:

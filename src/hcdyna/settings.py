@@ -6,7 +6,9 @@ This module knows nothing of JAX, so that settings can be read, checked and prin
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,7 +16,7 @@ import tyro
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
-from hcdyna.fields import MOST, check, check_hidden, number, shown
+from hcdyna.fields import MOST, check, check_hidden, is_part, number, shown
 
 __all__ = [
     "CHOICES",
@@ -151,34 +153,50 @@ TRACED_PARTS = ("agent", "model", "search_control", "training")
 
 
 def traced_numbers(settings: Settings) -> dict[str, float]:
-    """The numbers that may vary within one compiled program, by `part.field`."""
-    found = {}
-    for part_name in TRACED_PARTS:
-        part = getattr(settings, part_name)
-        if not dataclasses.is_dataclass(part):
-            continue
-        for field in dataclasses.fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, float) and not field.metadata.get("static", False):
-                found[f"{part_name}.{field.name}"] = value
-    return found
+    """The numbers that may vary within one compiled program, by `part.field`; those of the parts
+    that a part is made of by `part.field.field`, or `part.field.0.field` if it has several."""
+    parts = {name: getattr(settings, name) for name in TRACED_PARTS}
+    return dict(item for name, part in parts.items() for item in _numbers(part, name))
+
+
+def _numbers(value: Any, at: str) -> Iterator[tuple[str, float]]:
+    if is_part(value):
+        for field in dataclasses.fields(value):
+            inner, path = getattr(value, field.name), f"{at}.{field.name}"
+            if field.metadata.get("static", False):
+                continue
+            if isinstance(inner, float):
+                yield path, inner
+            else:
+                yield from _numbers(inner, path)
+    elif type(value) is tuple:  # of parts: numbers in a tuple are shapes
+        for index, inner in enumerate(value):
+            yield from _numbers(inner, f"{at}.{index}")
 
 
 def with_numbers(settings: Settings, values: dict[str, Any]) -> Settings:
     """A copy with some numbers exchanged, unchecked: the values may be tracers or placeholders."""
-    changed: dict[str, dict[str, Any]] = {}
+    changes: dict[str, Any] = {}
     for path, value in values.items():
-        part_name, field_name = path.split(".")
-        changed.setdefault(part_name, {})[field_name] = value
-    parts = {name: _copy(getattr(settings, name), fields) for name, fields in changed.items()}
-    return _copy(settings, parts)
+        *outer, last = path.split(".")
+        functools.reduce(lambda inner, name: inner.setdefault(name, {}), outer, changes)[last] = (
+            value
+        )
+    return _copy(settings, changes)
 
 
-def _copy(part: Any, fields: dict[str, Any]) -> Any:
-    new = object.__new__(type(part))
-    for field in dataclasses.fields(part):
-        value = fields.get(field.name, getattr(part, field.name))
-        object.__setattr__(new, field.name, value)
+def _copy(value: Any, changes: Any) -> Any:
+    """`changes` has those of each field that holds a part, or what to take its place."""
+    if not isinstance(changes, dict):
+        return changes
+    if not changes:
+        return value
+    if isinstance(value, tuple):
+        return tuple(_copy(x, changes.get(str(index), {})) for index, x in enumerate(value))
+    new = object.__new__(type(value))
+    for field in dataclasses.fields(value):
+        inner = _copy(getattr(value, field.name), changes.get(field.name, {}))
+        object.__setattr__(new, field.name, inner)
     return new
 
 

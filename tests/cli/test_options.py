@@ -121,3 +121,16 @@ def test_a_folder_without_permission(tmp_path):
 def test_a_preset_that_is_a_pipe_is_not_waited_for(capsys, tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     assert "must be a file" in refused(capsys, "train", "--preset", tmp_path / "pipe.yaml")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_message_is_taken_out_of_its_box_in_any_encoding(encoding):
+    words = ["train", "--search.steps", "-3"]
+    answer = subprocess.run(
+        [sys.executable, "-m", "hcdyna", *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+    )
+    said = "HillClimbing.steps = -3: must be at least 0 and at most 1000000"
+    assert answer.stderr == f"hcdyna: train: {said}\n"

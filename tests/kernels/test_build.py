@@ -69,7 +69,7 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
         (
             HillClimbing(criterion=lambda key, scene: scene.value),
             32,
-            "the climb is plain with a crit",
+            "the climb is plain with a",
         ),
         (HillClimbing(), 65, "planning is plain with a batch_size over 64"),
         (ContinuousGibbs(), 32, None),

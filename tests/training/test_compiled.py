@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, train
+from hcdyna import DQN, Evaluation, HillClimbing, LearnedModel, Settings, Training, train
 from hcdyna.training import compiled, devices
 from hcdyna.training.compiled import chunks
+from nearest_to_goal import NearestToGoal
+from parts_of_ours import Mixture, Several, Wishful
 from probes import Probe
 
 SMALL = Settings(
@@ -205,3 +207,30 @@ def test_options_that_the_compiler_does_not_know_are_left_out(monkeypatch):
         {"xla_cpu_multi_thread_eigen": False, "xla_of_another_day": 1},
     )
     assert devices.compiler_options.__wrapped__() == {"xla_cpu_multi_thread_eigen": False}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda x: {"search_control": Mixture(NearestToGoal(x), Several((NearestToGoal(x),)))},
+        lambda x: {"model": Wishful(LearnedModel(learning_rate=x, hidden=(4,), batch_size=4))},
+    ],
+    ids=["strategy", "model"],
+)
+def test_numbers_of_parts_inside_parts_are_swept_in_one_program(parts):
+    one, other = (
+        dataclasses.replace(
+            SMALL,
+            agent=DQN(hidden=(4,)),
+            training=Training(steps=60, warmup=30, planning_steps=1, replay_size=60),
+            evaluation=Evaluation(every=60),
+            **parts(x),
+        )
+        for x in (0.01, 0.3)
+    )
+    together = train([one, other], seeds=[0])
+    for number, settings in enumerate((one, other)):
+        alone = train(settings, seeds=[0, 1])  # as many agents: the same program
+        assert_same_bits(leaves(together, 0, number), leaves(alone, 0))
+    weights = [together.state(0, setting).agent.params[0].weights for setting in (0, 1)]
+    assert not np.array_equal(*weights), "the number must reach the program"

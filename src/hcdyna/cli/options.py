@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import tyro
 
 from hcdyna.cli.output import HelpShown
-from hcdyna.errors import SettingsError
+from hcdyna.errors import SettingsError, words_of
 from hcdyna.fields import problems, shown
 from hcdyna.hints import nearest
 
@@ -91,7 +91,13 @@ def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
     def read(words: Sequence[str]) -> Any:
         text = inspect.getdoc(kind)
         return tyro.cli(
-            kind, args=list(words), prog=f"hcdyna {command}", description=text, registry=REGISTRY
+            kind,
+            args=list(words),
+            prog=f"hcdyna {command}",
+            description=text,
+            registry=REGISTRY,
+            # A part that may be of several classes stays of the class that it has.
+            config=(tyro.conf.AvoidSubcommands,),
         )
 
     complaint = io.StringIO()
@@ -103,6 +109,8 @@ def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
     except SystemExit as stop:
         if not stop.code:
             raise HelpShown from None
+    except Exception as error:  # of a class that is not ours
+        raise SettingsError(f"{command}: {words_of(error)}") from error
     else:
         for field, value, problem in problems(options):
             if "bounds" in field.metadata:  # what else there is, tyro has checked
@@ -129,16 +137,20 @@ def unknown_option(arguments: Sequence[str], known: list[str]) -> str | None:
 
 
 def in_one_line(box: str) -> str:
-    """The message in one of tyro's boxes: all up to its first rule."""
-    lines: list[str] = []
+    """The message in one of tyro's boxes: all between its title and the next rule.
+
+    Where the output is not in UTF-8, the title has a rule of its own and lines are dashes.
+    """
+    blocks: list[list[str]] = [[]]
     for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines():
         text = line.strip().strip("│╭╮╰╯").strip()
-        if text and set(text) <= {"─"}:
-            if lines:
-                break
-        elif not line.strip().startswith(("╭", "╰")):
-            lines.append(text)
-    message = " ".join(" ".join(lines).split())
-    message = re.sub(r"^Error parsing ((\w+[-_]options|training|evaluation): )?", "", message)
+        if line.strip().startswith("╭") or (text and set(text) <= {"─", "-"}):
+            blocks.append([])
+        elif not line.strip().startswith("╰"):
+            blocks[-1].append(text)
+    message = " ".join(" ".join(blocks[min(1, len(blocks) - 1)]).split())
+    message = re.sub(
+        r"^Error parsing (([\w-]+[-_]options|training|evaluation)[\w.-]*: )?", "", message
+    )
     message = message.partition(" Got errors:")[0]  # of each member of a union
     return message or "these options can't be understood"

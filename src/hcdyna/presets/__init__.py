@@ -122,12 +122,13 @@ def dump(settings: Settings) -> str:
 
 
 def _merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """`more` over `base`, level by level."""
+    """`more` over `base`, level by level; another part inside a part brings its own options."""
     result = dict(base)
     for key, value in more.items():
         below = result.get(key)
         if isinstance(below, Mapping) and isinstance(value, Mapping):
-            value = _merged(below, value)
+            other = "part" in value and value["part"] != below.get("part")
+            value = value if other else _merged(below, value)
         result[key] = value
     return result
 

@@ -6,17 +6,15 @@ differs between the curves.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
-from hcdyna.importing import Described
-from hcdyna.plain import PLAIN
+from hcdyna.plain import PLAIN, fields_of, is_part_or_described
 from hcdyna.settings import CHOICES, Settings
 from hcdyna.training.run import Run
 
@@ -92,7 +90,10 @@ def by_world(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """`part.field` → value, with a `part.name` for the four choices; functions by their name."""
+    """`part.field` → value, with a `part.name` for the four choices; functions by their name.
+
+    A part inside a part has its name at `part.field`, and its own fields at `part.field.field`.
+    """
     found: dict[str, Any] = {}
     for name in (*CHOICES, "training", "evaluation"):
         part = getattr(settings, name)
@@ -100,41 +101,57 @@ def flat(settings: Settings) -> dict[str, Any]:
             found["environment.name"] = registry.title_of(part)
         elif name in CHOICES:
             found[f"{name}.name"] = registry.name_of(CHOICES[name], part)
-        for field, value in options_of(part).items():
-            if not isinstance(value, (*PLAIN, tuple)):
-                value = getattr(value, "__qualname__", repr(value))
-            found[f"{name}.{field}"] = value
+        for field, value in fields_of(part).items():
+            found |= _flat(f"{name}.{field}", value)
     return found
 
 
-def options_of(part: Any) -> dict[str, Any]:
-    """Field → value of a part, or what a run says of one that was not imported."""
-    if isinstance(part, Described):
-        return part.options
-    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
-    return {field.name: getattr(part, field.name) for field in fields}
+def _flat(path: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, PLAIN):
+        return {path: value}
+    found: dict[str, Any] = {}
+    if is_part_or_described(value):
+        found[path] = registry.short_name_of(value)
+        inside: Iterable[tuple[Any, Any]] = fields_of(value).items()
+    elif isinstance(value, tuple) and any(map(is_part_or_described, value)):
+        inside = enumerate(value)
+    else:
+        return {path: value if isinstance(value, tuple) else _called(value)}
+    for name, inner in inside:
+        found |= _flat(f"{path}.{name}", inner)
+    return found
+
+
+def _called(function: Any) -> str:
+    return getattr(function, "__qualname__", repr(function))
 
 
 def varying(settings: Sequence[Settings]) -> list[dict[str, Any]]:
     """Of each of these settings, what differs between them.
 
     The options of a part are compared among those who chose the same part: that hill climbing has
-    an η and replay has none goes without saying.
+    an η and replay has none goes without saying. So are those of a part inside a part.
     """
     tables = [flat(each) for each in settings]
     results: list[dict[str, Any]] = []
     for table in tables:
         different = {}
         for path, value in table.items():
-            choice = f"{path.partition('.')[0]}.name"
-            if path == choice:
-                alike = tables
-            else:
-                alike = [other for other in tables if other.get(choice) == table.get(choice)]
-            if any(other[path] != value for other in alike):
+            around = _around(path, table)
+            alike = [
+                other for other in tables if all(other.get(each) == table[each] for each in around)
+            ]
+            if any(other.get(path) != value for other in alike):
                 different[path] = value
         results.append(different)
     return results
+
+
+def _around(path: str, table: dict[str, Any]) -> list[str]:
+    """Where the names of the parts stand that a field lies in, from the outermost on."""
+    words = path.split(".")
+    around = [".".join(words[:length]) for length in range(2, len(words))]
+    return [each for each in (f"{words[0]}.name", *around) if each in table and each != path]
 
 
 def algorithm(settings: Settings) -> str:

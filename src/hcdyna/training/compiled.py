@@ -79,10 +79,16 @@ def shared_program(every_setting: Sequence[Settings]) -> tuple[Settings, dict[st
             shapes[path] = max(values) if path == PLANNING_STEPS else None
             for row, value in zip(numbers, values, strict=True):
                 row[path] = value
-    static = {
-        with_numbers(setting, dict.fromkeys(row) | shapes)
-        for setting, row in zip(every_setting, numbers, strict=True)
-    }
+    try:
+        static = {
+            with_numbers(setting, dict.fromkeys(row) | shapes)
+            for setting, row in zip(every_setting, numbers, strict=True)
+        }
+    except TypeError as error:
+        raise SettingsError(
+            f"settings: {error}; parts must be frozen dataclasses, and their fields numbers, "
+            "tuples, functions or such parts"
+        ) from None
     if len(static) > 1:
         raise SettingsError(
             "settings that are trained together may differ in numbers (learning rate, η, ε, n, ρ, "

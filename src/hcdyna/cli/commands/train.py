@@ -18,6 +18,7 @@ from hcdyna.cli.options import parse
 from hcdyna.errors import Interrupted, SettingsError
 from hcdyna.fields import MOST_SEEDS
 from hcdyna.files import explained
+from hcdyna.plain import name_in_files
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training
 
 FLAGS = {"environment": "env", "agent": "agent", "model": "model", "search_control": "search"}
@@ -27,7 +28,8 @@ DESCRIPTION = """\
 Train agents, one per seed, all in one program.
 
 The four choices decide which options there are: options of the domain begin with --env., those of
-the search-control strategy with --search., and so on. What is not given comes from the preset."""
+the search-control strategy with --search., and so on. What is not given comes from the preset. A
+class of your own is named as my_module:MyClass; its module is imported."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -78,12 +80,16 @@ def options_for(settings: Settings, preset: str) -> type:
         "search_control": "From which states do we plan?",
     }
     for choice, group in CHOICES.items():
-        help = f"{questions[choice]} One of {names(registry.available(group))}."
-        name = registry.name_of(group, getattr(settings, choice))
+        part = getattr(settings, choice)
+        name, known = name_in_files(group, part), names(registry.available(group))
+        help = f"{questions[choice]} One of {known}, or yours, as my_module:MyClass."
         if choice == "environment":
-            ours = names(name for name in registry.available(group) if name != "hosted")
-            help = f"{questions[choice]} One of {ours}, or any Gymnasium id, such as CartPole-v1."
-            name = registry.title_of(settings.environment)
+            known = names(name for name in registry.available(group) if name != "hosted")
+            help = (
+                f"{questions[choice]} One of {known}, or any Gymnasium id, such as CartPole-v1, "
+                "or yours, as my_module:MyClass."
+            )
+            name = part.id if name == "hosted" else name
         kind = Annotated[str, arg(name=flag_of(choice), help=help, metavar="NAME")]
         fields.append((choice, kind, name))
     fields += [
