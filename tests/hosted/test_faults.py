@@ -14,6 +14,8 @@ ENDS = {"off": r"step called os._exit\(0\)", "on": "step raised .*ended with exi
 FAULTS = {
     "raises": "step raised OSError: the motor is gone",
     "stops": "step raised Stop: enough",
+    "interrupts": r"step raised KeyboardInterrupt \(",
+    "speechless": r"step raised Speechless \(",
     "exits": "step raised SystemExit: 0",
     "dies": ENDS,
     "freezes": r"step did not return within 2 s .*give --env.step-timeout",
@@ -91,7 +93,7 @@ def test_eval_and_watch(command, fault, processes, runs, capsys, monkeypatch, tm
     assert not film.exists()
 
 
-@pytest.mark.parametrize("fault", ["stops", "exits", "dies", "freezes", "huge"])
+@pytest.mark.parametrize("fault", ["stops", "interrupts", "exits", "dies", "freezes", "huge"])
 @pytest.mark.parametrize("processes", ["off", slow("on")])
 def test_train_saves_what_was_learned(fault, processes, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("WALK_FAULT", fault)

@@ -15,6 +15,11 @@ class Stop(BaseException):
     """No Exception."""
 
 
+class Speechless(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
 def fails(fault, answer):
     """What `step` does instead of answering, or answers instead."""
     obs = answer[0]
@@ -22,6 +27,10 @@ def fails(fault, answer):
         raise OSError("the motor is gone")
     if fault == "stops":
         raise Stop("enough")
+    if fault == "interrupts":
+        raise KeyboardInterrupt
+    if fault == "speechless":
+        raise Speechless
     if fault == "exits":
         sys.exit(0)
     if fault == "dies":

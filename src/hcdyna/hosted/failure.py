@@ -143,13 +143,18 @@ def work_off(todo: queue.SimpleQueue[Any]) -> None:
 
 def reason(error: BaseException) -> str:
     """raised OSError: the motor is gone"""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # its text is not our code either
-        text = ""
+    text = text_of(error)
     if isinstance(error, Exited):
         return text
     return f"raised {type(error).__name__}" + (f": {text}" if text else "")
+
+
+def text_of(error: BaseException) -> str:
+    """The message of an error, in one line."""
+    try:
+        return " ".join(str(error).split())
+    except Exception:  # its text is not our code either
+        return ""
 
 
 def close(name: str, env: Any) -> None:
