@@ -7,6 +7,7 @@ import worlds_of_ours  # noqa: F401  (registers the environments)
 
 from hcdyna import Evaluation, Settings, Training, load, train
 from hcdyna.cli import main
+from hcdyna.hosted import environment
 from hcdyna.hosted.environment import Hosted
 
 NAME = "worlds_of_ours:Walk-v0"
@@ -139,3 +140,11 @@ def test_a_close_that_fails_is_a_warning(runs, capsys, monkeypatch):
     monkeypatch.setenv("WALK_FAULT", "close")
     assert main(["eval", str(runs / "off"), "--episodes", "1"]) == 0
     assert "Walk-v0: close raised OSError: it is stuck" in capsys.readouterr().err
+
+
+def test_a_close_that_hangs_is_a_warning(capsys, monkeypatch):
+    monkeypatch.setattr(environment, "CLOSING", 0.5)
+    options = ["--steps", "20", "--env.step-timeout", "0.5", "--env.processes", "off"]
+    assert main(["check-env", "worlds_of_ours:NeverCloses-v0", *options]) == 0
+    printed = capsys.readouterr().err
+    assert "NeverCloses-v0: close did not return within 0.5 s" in printed

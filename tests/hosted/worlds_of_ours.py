@@ -115,7 +115,16 @@ class Walk(gymnasium.Env):
             time.sleep(0.003)
         reward = self.place if self.fault == "pays" else -1.0
         answer = self._obs(), reward, bool(self.place >= self.end), self.age >= self.limit, {}
-        if self.fault in (None, "hangs", "slow", "old", "pays", "second reset", "close"):
+        if self.fault in (
+            None,
+            "hangs",
+            "slow",
+            "old",
+            "pays",
+            "second reset",
+            "close",
+            "never closes",
+        ):
             return answer
         return fails(self.fault, answer) if self.steps >= self.at else answer
 
@@ -125,6 +134,8 @@ class Walk(gymnasium.Env):
     def close(self):
         if self.fault == "close":
             raise OSError("it is stuck")
+        if self.fault == "never closes":
+            time.sleep(600)
 
 
 class NoSpaces(gymnasium.Env):
@@ -175,6 +186,7 @@ for name, entry, options in [
     ("Restless-v0", Walk, {"restless": True, "bounded": False}),
     ("SecondReset-v0", Walk, {"fault": "second reset", "limit": 10**9}),
     ("Close-v0", Walk, {"fault": "close"}),
+    ("NeverCloses-v0", Walk, {"fault": "never closes"}),
     ("At21-v0", Walk, {"fault": "raises", "at": 21}),
     ("NoSpaces-v0", NoSpaces, {}),
     ("Empty-v0", Empty, {}),

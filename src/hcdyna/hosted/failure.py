@@ -157,12 +157,13 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
-def close(name: str, env: Any) -> None:
-    """Close an environment of that name; a warning if it can't be."""
+def close(name: str, env: Any, keeper: Keeper, seconds: float) -> None:
+    """Close an environment in the thread that made it; a warning if it can't be."""
+    hangs = Hanging(f"did not return within {seconds:g} s")
     try:
-        with no_way_out():
-            env.close()
+        keeper.call(lambda: keeper.ask(env.close, seconds, lambda: hangs))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # nothing is lost: it is not needed any more
-        warnings.warn(f"{name}: close {reason(error)}", stacklevel=2)
+        why = str(error) if error is hangs else reason(error)
+        warnings.warn(f"{name}: close {why}", stacklevel=2)
