@@ -78,6 +78,12 @@ def imported(place: str) -> Any:
         raise SettingsError(f"can't import {place!r}: {why}{hint}") from None
 
 
+def announce(module: str) -> None:
+    """Say that a module is about to be imported, unless it was before."""
+    if module and module not in sys.modules:
+        warnings.warn(f"importing {module}, which is named in the settings", stacklevel=4)
+
+
 def refuse_while_importing() -> None:
     """A script that trains as soon as it is imported would begin anew with every look at it."""
     if _running:
@@ -101,7 +107,7 @@ def _module(name: str) -> ModuleType:
         return sys.modules["__main__"]
     if name in sys.modules:
         return sys.modules[name]
-    warnings.warn(f"importing {name}, which is named in the settings", stacklevel=4)
+    announce(name)
     return _run_script(name) if name.endswith(".py") else importlib.import_module(name)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hcdyna import registry
 from hcdyna.errors import SettingsError
-from hcdyna.importing import Described, Unimported, imported, place_of
+from hcdyna.importing import Described, Unimported, announce, imported, place_of
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training
 
 PLAIN = (bool, int, float, str, type(None))
@@ -60,16 +60,19 @@ def settings_from_plain(plain: Any, look: bool = False) -> Settings:
             parts[choice] = Described(name, options)
         else:
             parts[choice] = part_from_plain(_class_of(group, name), options, look)
+    # Nothing in these two is ever imported: they are numbers and words.
     return Settings(
         **parts,
-        training=part_from_plain(Training, plain.get("training", {})),
-        evaluation=part_from_plain(Evaluation, plain.get("evaluation", {})),
+        training=part_from_plain(Training, plain.get("training", {}), look=True),
+        evaluation=part_from_plain(Evaluation, plain.get("evaluation", {}), look=True),
     )
 
 
 def to_act(settings: Settings) -> Settings:
     """The same settings with everything imported that was only described, to train or to act."""
     parts = [getattr(settings, choice) for choice in CHOICES]
+    if registry.name_of("environments", settings.environment) == "hosted":
+        announce(settings.environment.id.rpartition(":")[0])
     values = [value for part in parts for value in getattr(part, "__dict__", {}).values()]
     if not any(isinstance(x, Described | Unimported) for x in (*parts, *values)):
         return settings
