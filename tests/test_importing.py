@@ -20,6 +20,7 @@ from hcdyna import (
     train,
 )
 from hcdyna.cli import main
+from hcdyna.hosted.environment import spaces_of
 from hcdyna.importing import Described, imported, place_of
 from hcdyna.plain import settings_from_plain, settings_to_plain, to_act
 from hcdyna.results import run_json
@@ -39,6 +40,14 @@ def height(key, scene):
 
 
 @dataclass(frozen=True)
+class Own:
+    width: float = 1.0
+
+    def build(self):
+        return hcdyna.MountainCar().build()
+
+
+@dataclass(frozen=True)
 class Corner:
     spread: float = 0.1
 
@@ -50,8 +59,9 @@ class Corner:
         return drawn(draw)
 
 
-def settings(search_control):
+def settings(search_control, environment="GridWorld"):
     return Settings(
+        environment=environment,
         agent=DQN(hidden=(4,)),
         search_control=search_control,
         training=Training(steps=40, warmup=10, planning_steps=1, replay_size=40),
@@ -62,6 +72,7 @@ def settings(search_control):
 {guard}
     train(settings(Corner(0.2)), out="runs/corner")
     train(settings(HillClimbing(steps=3, queue_size=50, criterion=height)), out="runs/height")
+    train(settings("replay", Own()), out="runs/own")
     run = hcdyna.load("runs/corner")
     run.agent().save("corner.safetensors")
     assert type(hcdyna.load("corner.safetensors").settings.search_control) is Corner
@@ -112,6 +123,34 @@ def test_acting_imports_it_from_anywhere_and_says_so(command, run, here, capsys)
     printed = capsys.readouterr()
     assert "the script was run" in printed.out
     assert f"warning: importing {here / 'corner.py'}, which is named in the settings" in printed.err
+
+
+@pytest.mark.parametrize("command", ["eval", "watch", "plot --what agent"])
+def test_agents_in_an_environment_of_ones_own_act(command, here, capsys):
+    assert main([*command.split(), "runs/own"]) == 0
+    assert "corner.py, which is named in the settings" in capsys.readouterr().err
+
+
+def test_acting_says_that_it_imports_the_package_of_a_gymnasium_environment(tmp_path, monkeypatch):
+    (tmp_path / "lone.py").write_text(
+        "import gymnasium\n"
+        "entry = 'gymnasium.envs.classic_control:CartPoleEnv'\n"
+        "gymnasium.register('Lone-v0', entry, max_episode_steps=9)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = Settings(
+        environment="lone:Lone-v0",
+        search_control="replay",
+        training=Training(steps=10, warmup=10, replay_size=40),
+        evaluation=Evaluation(every=10),
+    )
+    run = train(settings, out=tmp_path / "run")
+    run.agent().save(tmp_path / "agent.safetensors")
+    for act in (lambda: load(run.folder).agent(), lambda: load(tmp_path / "agent.safetensors")):
+        monkeypatch.delitem(sys.modules, "lone", raising=False)
+        spaces_of.cache_clear()
+        with pytest.warns(UserWarning, match="importing lone, which is named in the settings"):
+            act()
 
 
 def test_python_looks_first_and_imports_for_an_agent(here):
@@ -165,7 +204,8 @@ def test_modules_that_raise_are_one_line(tmp_path, monkeypatch):
         imported("raises_on_import:X")
 
 
-def test_a_run_that_names_a_module_of_python_itself_does_not_import_it(tmp_path, capsys):
+@pytest.mark.parametrize("section", ["agent", "training", "evaluation"])
+def test_a_run_that_names_a_module_of_python_itself_does_not_import_it(section, tmp_path):
     """`antigravity` opens a browser when it is imported."""
     settings = Settings(
         agent=DQN(hidden=(4,)),
@@ -176,7 +216,8 @@ def test_a_run_that_names_a_module_of_python_itself_does_not_import_it(tmp_path,
     train(settings, out=tmp_path / "run")
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     record["settings"][0]["search_control"] = {"name": "antigravity:Any"}
-    record["settings"][0]["agent"]["network"] = {"import": "this:s"}
+    field = {"agent": "network", "training": "steps", "evaluation": "every"}[section]
+    record["settings"][0][section][field] = {"import": "this:s"}
     record["checksum"] = run_json.checksum_of(record)
     (tmp_path / "run" / "run.json").write_text(json.dumps(record))
     for command in (["list", "runs", "--folder", str(tmp_path)], ["report", str(tmp_path / "run")]):

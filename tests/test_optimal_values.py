@@ -60,6 +60,15 @@ def test_results_are_cached_with_what_made_them(empty_cache):
         assert json.loads(str(stored["made_by"])) == {"a": 1}
 
 
+def test_what_is_damaged_in_the_cache_is_made_again():
+    cached("kind", {"a": 1}, lambda: np.arange(3.0))
+    path = cache_file("kind", {"a": 1})
+    for content in (b"", path.read_bytes()[:-30], b"not an archive"):
+        path.write_bytes(content)
+        np.testing.assert_array_equal(cached("kind", {"a": 1}, lambda: np.ones(2)), [1, 1])
+    np.testing.assert_array_equal(cached("kind", {"a": 1}, lambda: np.zeros(2)), [1, 1])
+
+
 def test_worlds_that_differ_have_different_names():
     worlds = [TabularGridWorld(), TabularGridWorld(success=0.7), TabularGridWorld(discount=0.9)]
     assert len({digest(world.build().spec) for world in worlds}) == 3

@@ -115,13 +115,15 @@ def is_alive(process: int) -> bool:
 
 @contextlib.contextmanager
 def held(folder: Path, inner: tuple[str, ...] = ()) -> Iterator[None]:
-    """Hold a folder for this process alone, however it ends; it is made if there is none.
+    """Hold a folder for this process alone, however it ends; it and the `inner` ones are made.
 
-    What killed processes had begun to write is removed, there and in the `inner` folders.
+    What killed processes had begun to write there is removed.
     """
     with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / "lock", "a")  # noqa: SIM115, closed below
+        for place in (folder, *(folder / name for name in inner)):
+            place.mkdir(parents=True, exist_ok=True)
+    with explained(folder / "lock"):
+        lock = opened_lock(folder / "lock")
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -129,9 +131,14 @@ def held(folder: Path, inner: tuple[str, ...] = ()) -> Iterator[None]:
             raise RunError(f"{folder}: another process is training this run") from None
         with explained(folder):
             for place in (folder, *(folder / name for name in inner)):
-                if place.is_dir():
-                    remove_abandoned(place)
+                remove_abandoned(place)
         yield
+
+
+def opened_lock(path: Path) -> BinaryIO:
+    """A file to hold; no link that somebody planted is followed, no pipe waited for."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
+    return open(os.open(path, flags, 0o666), "rb+", buffering=0)
 
 
 @contextlib.contextmanager

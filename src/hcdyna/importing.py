@@ -91,6 +91,12 @@ def imported(place: str) -> Any:
         raise SettingsError(f"can't import {place!r}: {words_of(error)}{hint}") from None
 
 
+def announce(module: str) -> None:
+    """Say that a module is about to be imported, unless it was before."""
+    if module and module not in sys.modules:
+        warnings.warn(f"importing {module}, which is named in the settings", stacklevel=4)
+
+
 def refuse_while_importing() -> None:
     """A script that trains as soon as it is imported would begin anew with every look at it."""
     if _running:
@@ -119,7 +125,7 @@ def _module(name: str) -> ModuleType:
         return sys.modules[name]
     with _folder_first(os.path.dirname(name) if is_script else ""):
         _demand(name, is_script)
-        warnings.warn(f"importing {name}, which is named in the settings", stacklevel=4)
+        announce(name)
         _running.append(name)
         try:
             return _run_script(name) if is_script else importlib.import_module(name)

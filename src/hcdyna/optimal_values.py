@@ -5,10 +5,9 @@ Each result lies in the user's cache folder, in a file with the settings that ma
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from hcdyna.caches import NoCache, cache_folder
-from hcdyna.errors import SettingsError
+from hcdyna.errors import RunError, SettingsError
+from hcdyna.files import read_arrays, write_arrays
 from hcdyna.types import Spec
 
 STEPS, SEEDS = 1_000_000, 50
@@ -125,13 +125,10 @@ def cached(kind: str, made_by: dict[str, Any], compute: Callable[[], np.ndarray]
         path = cache_file(kind, made_by)
     except NoCache:
         return compute()
-    if path.exists():
-        with np.load(path) as stored:
-            return stored["values"]
+    with contextlib.suppress(RunError, KeyError):  # not there, or damaged
+        return read_arrays(path)["values"]
     values = compute()
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
-        np.savez(file, values=values, made_by=json.dumps(made_by))
-    os.replace(file.name, path)  # at once, so that nobody reads half a file
+    write_arrays(path, {"values": values, "made_by": np.array(json.dumps(made_by))})
     return values
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from hcdyna import registry
 from hcdyna.errors import SettingsError
 from hcdyna.fields import is_part, made, shown
-from hcdyna.importing import Described, Unimported, imported, place_of
+from hcdyna.importing import Described, Unimported, announce, imported, place_of
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training
 
 PLAIN = (bool, int, float, str, type(None))
@@ -47,8 +47,9 @@ def settings_from_plain(plain: Any, look: bool = False) -> Settings:
                 choice: _choice_from_plain(choice, plain.get(choice, {}), look)
                 for choice in CHOICES
             },
-            training=part_from_plain(Training, plain.get("training", {})),
-            evaluation=part_from_plain(Evaluation, plain.get("evaluation", {})),
+            # Nothing in these two is ever imported: they are numbers and words.
+            training=part_from_plain(Training, plain.get("training", {}), look=True),
+            evaluation=part_from_plain(Evaluation, plain.get("evaluation", {}), look=True),
         )
     except RecursionError:
         raise SettingsError("settings: parts within parts are nested too deeply") from None
@@ -56,6 +57,8 @@ def settings_from_plain(plain: Any, look: bool = False) -> Settings:
 
 def to_act(settings: Settings) -> Settings:
     """The same settings with everything imported that was only described, to train or to act."""
+    if registry.name_of("environments", settings.environment) == "hosted":
+        announce(settings.environment.id.rpartition(":")[0])
     if not any(_is_described(getattr(settings, choice)) for choice in CHOICES):
         return settings
     return settings_from_plain(settings_to_plain(settings))

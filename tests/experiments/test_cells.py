@@ -91,6 +91,27 @@ def test_a_broken_cell_is_named(tmp_path):
         store.load(cell)
 
 
+@pytest.mark.parametrize("length", [0, 100, -30])
+def test_a_cell_whose_numbers_are_cut_off_is_named(length, tmp_path):
+    store, cell = CellStore(tmp_path), Cell(SMALL, 3)
+    store.save(cell, some_result())
+    arrays = tmp_path / "cells" / f"{cell.key}.npz"
+    arrays.write_bytes(arrays.read_bytes()[:length])
+    with pytest.raises(RunError, match=r"can't be read .* delete it"):
+        store.load(cell)
+
+
+def test_links_that_somebody_planted_beside_cells_are_not_followed(tmp_path):
+    store, cell, victim = CellStore(tmp_path), Cell(SMALL, 3), tmp_path / "victim"
+    victim.write_text("mine")
+    store.folder.mkdir()
+    for ending in (f"{os.getpid()}.npz", f"{os.getpid()}"):
+        (store.folder / f"{cell.key}.{ending}").symlink_to(victim)
+    store.save(cell, some_result())
+    assert victim.read_text() == "mine"
+    assert store.load(cell).returns.shape == (2, 2)
+
+
 def test_cells_share_a_program_where_they_can():
     cells = [
         Cell(SMALL, 2),

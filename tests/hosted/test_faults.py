@@ -7,6 +7,7 @@ import worlds_of_ours  # noqa: F401  (registers the environments)
 
 from hcdyna import Evaluation, Settings, Training, load, train
 from hcdyna.cli import main
+from hcdyna.hosted import environment
 from hcdyna.hosted.environment import Hosted
 
 NAME = "worlds_of_ours:Walk-v0"
@@ -14,6 +15,8 @@ ENDS = {"off": r"step called os._exit\(0\)", "on": "step raised .*ended with exi
 FAULTS = {
     "raises": "step raised OSError: the motor is gone",
     "stops": "step raised Stop: enough",
+    "interrupts": r"step raised KeyboardInterrupt \(",
+    "speechless": r"step raised Speechless \(",
     "exits": "step raised SystemExit: 0",
     "dies": ENDS,
     "freezes": r"step did not return within 2 s .*give --env.step-timeout",
@@ -91,7 +94,7 @@ def test_eval_and_watch(command, fault, processes, runs, capsys, monkeypatch, tm
     assert not film.exists()
 
 
-@pytest.mark.parametrize("fault", ["stops", "exits", "dies", "freezes", "huge"])
+@pytest.mark.parametrize("fault", ["stops", "interrupts", "exits", "dies", "freezes", "huge"])
 @pytest.mark.parametrize("processes", ["off", slow("on")])
 def test_train_saves_what_was_learned(fault, processes, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("WALK_FAULT", fault)
@@ -137,3 +140,11 @@ def test_a_close_that_fails_is_a_warning(runs, capsys, monkeypatch):
     monkeypatch.setenv("WALK_FAULT", "close")
     assert main(["eval", str(runs / "off"), "--episodes", "1"]) == 0
     assert "Walk-v0: close raised OSError: it is stuck" in capsys.readouterr().err
+
+
+def test_a_close_that_hangs_is_a_warning(capsys, monkeypatch):
+    monkeypatch.setattr(environment, "CLOSING", 0.5)
+    options = ["--steps", "20", "--env.step-timeout", "0.5", "--env.processes", "off"]
+    assert main(["check-env", "worlds_of_ours:NeverCloses-v0", *options]) == 0
+    printed = capsys.readouterr().err
+    assert "NeverCloses-v0: close did not return within 0.5 s" in printed

@@ -15,6 +15,11 @@ class Stop(BaseException):
     """No Exception."""
 
 
+class Speechless(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
 def fails(fault, answer):
     """What `step` does instead of answering, or answers instead."""
     obs = answer[0]
@@ -22,6 +27,10 @@ def fails(fault, answer):
         raise OSError("the motor is gone")
     if fault == "stops":
         raise Stop("enough")
+    if fault == "interrupts":
+        raise KeyboardInterrupt
+    if fault == "speechless":
+        raise Speechless
     if fault == "exits":
         sys.exit(0)
     if fault == "dies":
@@ -106,7 +115,16 @@ class Walk(gymnasium.Env):
             time.sleep(0.003)
         reward = self.place if self.fault == "pays" else -1.0
         answer = self._obs(), reward, bool(self.place >= self.end), self.age >= self.limit, {}
-        if self.fault in (None, "hangs", "slow", "old", "pays", "second reset", "close"):
+        if self.fault in (
+            None,
+            "hangs",
+            "slow",
+            "old",
+            "pays",
+            "second reset",
+            "close",
+            "never closes",
+        ):
             return answer
         return fails(self.fault, answer) if self.steps >= self.at else answer
 
@@ -116,6 +134,8 @@ class Walk(gymnasium.Env):
     def close(self):
         if self.fault == "close":
             raise OSError("it is stuck")
+        if self.fault == "never closes":
+            time.sleep(600)
 
 
 class NoSpaces(gymnasium.Env):
@@ -166,6 +186,7 @@ for name, entry, options in [
     ("Restless-v0", Walk, {"restless": True, "bounded": False}),
     ("SecondReset-v0", Walk, {"fault": "second reset", "limit": 10**9}),
     ("Close-v0", Walk, {"fault": "close"}),
+    ("NeverCloses-v0", Walk, {"fault": "never closes"}),
     ("At21-v0", Walk, {"fault": "raises", "at": 21}),
     ("NoSpaces-v0", NoSpaces, {}),
     ("Empty-v0", Empty, {}),

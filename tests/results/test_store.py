@@ -84,6 +84,14 @@ def test_curves_that_are_missing_renamed_or_there_twice_are_noticed(harm, number
     assert returns.shape == (1, 2, 1), "the agents are whole"
 
 
+@pytest.mark.parametrize("command", ["eval", "watch", "plot --what agent"])
+def test_agents_can_be_used_where_curves_are_damaged(command, copy, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lose(copy, 0)
+    assert main([*command.split(), str(copy)]) == 0
+    assert "its agents can still be used" in capsys.readouterr().err
+
+
 def test_curves_of_another_run_are_noticed(kept, copy, tmp_path):
     other = train(dataclasses.replace(SETTINGS, agent=DQN(1e-2, (4,))), 2, out=tmp_path / "other")
     shutil.rmtree(copy / "curves")
@@ -178,6 +186,37 @@ def test_a_pipe_among_the_curves_does_not_hang(copy):
     os.mkfifo(copy / "curves" / "step-000000000030.npz")
     with pytest.raises(RunError, match="not a file"):
         load(copy)
+
+
+def test_checkpoints_that_lie_ahead_do_not_push_out_what_is_saved(copy):
+    """Else a run that goes on from the one whole checkpoint would remove what it saves."""
+    newest, older = Store.open(copy).checkpoints()
+    newest.rename(newest.with_name("step-000000000098.npz"))
+    shutil.copy(older, older.with_name("step-000000000099.npz"))
+    with pytest.warns(UserWarning, match="under another name"):
+        resume(copy)
+    steps = [int(path.stem.removeprefix("step-")) for path in Store.open(copy).checkpoints()]
+    assert steps == [99, 98, 60, 50]
+
+
+@pytest.mark.parametrize("place", ["curves", "checkpoints", "snapshots"])
+def test_an_empty_folder_that_got_lost_is_made_again(place, tmp_path):
+    """Some ways to copy a run leave empty folders out."""
+    record = describe([settings_to_plain(SETTINGS)], [0], "off")
+    Store.create(tmp_path / "run", record)
+    (tmp_path / "run" / place).rmdir()
+    assert resume(tmp_path / "run").finished
+
+
+def test_a_lock_that_is_a_pipe_or_a_link_does_no_harm(copy, tmp_path):
+    (copy / "lock").unlink()
+    os.mkfifo(copy / "lock")
+    assert resume(copy).finished
+    (copy / "lock").unlink()
+    (copy / "lock").symlink_to(tmp_path / "planted")
+    with pytest.raises(RunError, match="lock: can't be written"):
+        resume(copy)
+    assert not (tmp_path / "planted").exists()
 
 
 def test_the_record_is_that_of_the_process_which_trains(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from hcdyna.callbacks import Pace, brief, print_progress
+from hcdyna.errors import RunError
 from hcdyna.results.tracking import tracker
 from hcdyna.settings import Settings
 from hcdyna.statistics.summaries import mean_interval
+from hcdyna.training import train
 from hcdyna.training.run import Progress, Run
 
 OnChunk = Callable[[Progress], Any]
@@ -112,3 +115,13 @@ def cell(per_seed: Any) -> str:
     """−120.3 [−150.2, −100.1]; one seed has no interval."""
     mean, low, high = mean_interval(per_seed)
     return f"{mean:.1f}" if len(per_seed) == 1 else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def load_agents(path: Path, load: Callable[..., Any] = train.load) -> Any:
+    """What `load` finds, for its agents; if the curves are damaged, a warning says so."""
+    try:
+        return load(path)
+    except RunError as error:
+        found = load(path, curves=False)
+        warnings.warn(str(error), stacklevel=2)
+        return found

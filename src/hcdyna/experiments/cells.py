@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hcdyna.errors import RunError
+from hcdyna.files import write, write_with
 from hcdyna.plain import settings_to_plain
 from hcdyna.settings import Settings
 
@@ -79,14 +81,11 @@ class CellStore:
         """The description comes last, so that a cell that was cut off is not there."""
         self.folder.mkdir(parents=True, exist_ok=True)
         arrays, description = self._paths(cell.key)
-        temporary = arrays.with_suffix(f".{os.getpid()}.npz")
         found: dict[str, Any] = {f"seen:{name}": x for name, x in result.seen.items()}
         found |= {"steps": result.steps, "returns": result.returns.astype(np.float32)}
-        np.savez_compressed(temporary, diverged=result.diverged, **found)
-        os.replace(temporary, arrays)
-        temporary = description.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(cell.plain() | result.record, indent=1) + "\n")
-        os.replace(temporary, description)
+        found |= {"diverged": result.diverged}
+        write_with(arrays, lambda file: np.savez_compressed(file, **found))
+        write(description, (json.dumps(cell.plain() | result.record, indent=1) + "\n").encode())
 
     def load(self, cell: Cell) -> Result:
         arrays, description = self._paths(cell.key)
@@ -95,7 +94,7 @@ class CellStore:
             with np.load(arrays) as found:
                 seen = {n.removeprefix("seen:"): found[n] for n in found if n.startswith("seen:")}
                 return Result(found["steps"], found["returns"], found["diverged"], seen, record)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise RunError(
                 f"{description}: can't be read ({error}); delete it to run it again"
             ) from None

@@ -12,12 +12,14 @@ import numpy as np
 from gymnasium import spaces
 
 from hcdyna.errors import SettingsError
-from hcdyna.hosted.failure import close, no_way_out, reason
+from hcdyna.hosted.failure import Keeper, close, no_way_out, reason
 from hcdyna.registry import is_hosted
 from hcdyna.settings import check, number
 from hcdyna.types import Array, Box, Environment, Spec
 
 NO_LIMIT = 2**31 - 1
+CLOSING = 10.0
+"""Seconds after which the `close` of an environment that was only looked at counts as hanging."""
 LONGEST = 5_000
 """Steps after which an episode that is only watched is left, where there is no time limit."""
 
@@ -96,11 +98,15 @@ def make(name: str, **options: Any) -> gymnasium.Env:
 @functools.lru_cache(maxsize=32)
 def spaces_of(name: str) -> tuple[spaces.Space, spaces.Space, int | None]:
     """Observation space, action space and time limit; SettingsError for what does not fit."""
-    env = make(name)
+    keeper = Keeper()  # for the case that it can't be closed
+    env = keeper.call(lambda: make(name))
+
+    def look() -> tuple[spaces.Space, spaces.Space, int | None]:
+        limit = env.spec.max_episode_steps if env.spec is not None else None
+        return env.observation_space, env.action_space, limit
+
     try:
-        with no_way_out():
-            seen, acted = env.observation_space, env.action_space
-            limit = env.spec.max_episode_steps if env.spec is not None else None
+        seen, acted, limit = keeper.call(look)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # anything can go wrong in code that is not ours
@@ -108,7 +114,7 @@ def spaces_of(name: str) -> tuple[spaces.Space, spaces.Space, int | None]:
             f"environment = {name}: needs observation_space and action_space; {reason(error)}"
         ) from None
     finally:
-        close(name, env)
+        close(name, env, keeper, CLOSING)
     refuse(name, seen, acted)
     return seen, acted, limit
 

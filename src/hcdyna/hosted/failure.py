@@ -143,21 +143,27 @@ def work_off(todo: queue.SimpleQueue[Any]) -> None:
 
 def reason(error: BaseException) -> str:
     """raised OSError: the motor is gone"""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # its text is not our code either
-        text = ""
+    text = text_of(error)
     if isinstance(error, Exited):
         return text
     return f"raised {type(error).__name__}" + (f": {text}" if text else "")
 
 
-def close(name: str, env: Any) -> None:
-    """Close an environment of that name; a warning if it can't be."""
+def text_of(error: BaseException) -> str:
+    """The message of an error, in one line."""
     try:
-        with no_way_out():
-            env.close()
+        return " ".join(str(error).split())
+    except Exception:  # its text is not our code either
+        return ""
+
+
+def close(name: str, env: Any, keeper: Keeper, seconds: float) -> None:
+    """Close an environment in the thread that made it; a warning if it can't be."""
+    hangs = Hanging(f"did not return within {seconds:g} s")
+    try:
+        keeper.call(lambda: keeper.ask(env.close, seconds, lambda: hangs))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # nothing is lost: it is not needed any more
-        warnings.warn(f"{name}: close {reason(error)}", stacklevel=2)
+        why = str(error) if error is hangs else reason(error)
+        warnings.warn(f"{name}: close {why}", stacklevel=2)

@@ -16,6 +16,7 @@ import time
 from typing import Any, BinaryIO
 
 from hcdyna.hosted.environment import make
+from hcdyna.hosted.failure import text_of
 
 ENTRIES = {"reset": 2, "step": 5}
 """Of what these return; the last is `info`."""
@@ -37,7 +38,7 @@ def serve(name: str, requests: BinaryIO, answers: BinaryIO) -> None:
                 came = without_info(method, getattr(env, method)(*arguments, **options))
             answer = pickle.dumps((True, came))
         except BaseException as error:  # anything can go wrong in code that is not ours
-            answer = pickle.dumps((False, (type(error).__name__, str(error))))
+            answer = pickle.dumps((False, (type(error).__name__, text_of(error))))
         answers.write(answer)
         answers.flush()
 

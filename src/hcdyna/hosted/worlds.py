@@ -149,9 +149,9 @@ class Worlds:
         def ask() -> Any:
             try:
                 return self.keeper.ask(call, seconds, hanging)
-            except (RunError, SettingsError, KeyboardInterrupt, Left):
+            except (RunError, SettingsError, Left):
                 raise
-            except BaseException as error:  # anything can go wrong in code that is not ours
+            except BaseException as error:  # Ctrl-C is for another thread, so it isn't that
                 raise self._wrong(where, reason(error)) from None
 
         return self.keeper.call(ask)

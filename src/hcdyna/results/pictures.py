@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from hcdyna import ring
 from hcdyna.environments import grid_world
 from hcdyna.errors import SettingsError
+from hcdyna.plain import to_act
 from hcdyna.results.curves import curves_of
 from hcdyna.results.snapshots import surface_and_climbs
 from hcdyna.settings import Settings, agent_of
@@ -51,7 +52,7 @@ def plot_agent(
         raise SettingsError(f"seed = {seed}: must be one of this run's: {known}")
     if not 0 <= setting < len(run.settings):
         raise SettingsError(f"setting = {setting}: must be from 0 to {len(run.settings) - 1}")
-    settings = run.settings[setting]
+    settings = to_act(run.settings[setting])
     spec = settings.environment.build().spec
     pairs = pairs_of(variables, spec.low.size)
     state = run.state(seed, setting)

@@ -153,7 +153,8 @@ class Store:
         text = json.dumps(about | {"step": step, "evaluations": evaluations})
         named = arrays | {"record": np.frombuffer(text.encode(), np.uint8)}
         self._write(self.folder / "checkpoints" / f"step-{step:012d}.npz", named)
-        for path in self.checkpoints()[KEPT:]:
+        # What lies after this step is damaged, or would have been gone on from.
+        for path in [path for path in self.checkpoints() if step_of(path) < step][KEPT - 1 :]:
             with explained(self.folder):
                 path.unlink()
 

@@ -19,7 +19,7 @@ from safetensors.numpy import save as to_bytes
 
 from hcdyna.errors import RunError, SettingsError
 from hcdyna.files import explained, write
-from hcdyna.plain import settings_from_plain, settings_to_plain
+from hcdyna.plain import settings_from_plain, settings_to_plain, to_act
 from hcdyna.settings import Settings, agent_of
 from hcdyna.training import train
 from hcdyna.training.devices import start
@@ -71,7 +71,7 @@ def load_agent(path: Path) -> TrainedAgent:
     start()
     plain, tensors = read(path)
     try:
-        settings = settings_from_plain(plain)
+        settings = to_act(settings_from_plain(plain, look=True))
         like = state_of(settings)
         needed = read_by(settings)
     except (ValueError, TypeError) as error:  # a SettingsError is a ValueError

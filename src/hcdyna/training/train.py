@@ -113,7 +113,7 @@ def load(folder: str | Path, curves: bool = True) -> Run:
     try:
         progress = store.progress() if curves else Progress(store.described, store.seeds)
     except RunError as error:
-        raise RunError(f"{error}; the agents can still be used: hcdyna eval {folder}") from None
+        raise RunError(f"{error}; its agents can still be used (eval, watch)") from None
 
     def final() -> AgentLife:
         crew = Crew(store.settings, store.seeds)

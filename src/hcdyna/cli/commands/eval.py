@@ -26,10 +26,9 @@ def main(arguments: Sequence[str]) -> None:
     options = parse(Eval, arguments, "eval")
     from rich.table import Table
 
-    from hcdyna.cli.show import cell
-    from hcdyna.training.train import load
+    from hcdyna.cli.show import cell, load_agents
 
-    run = load(options.run)
+    run = load_agents(options.run)
     returns, lengths = run.evaluate(options.episodes, options.epsilon)
     table = Table(title=f"{count(options.episodes, 'episode')} of each agent of {options.run}")
     for heading in ("setting", "seed", "mean return", "worst", "best", "mean length"):

@@ -37,16 +37,18 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError(f"--out {options.out}: must end in one of {', '.join(FORMATS)}")
     if not options.runs:
         raise SettingsError("plot: name at least one run folder")
+    from hcdyna.cli.show import load_agents
     from hcdyna.files import explained
     from hcdyna.results.plots import plot_agent, plot_curves
     from hcdyna.training.train import load
 
-    runs = [load(folder) for folder in options.runs]
     if options.what == "curves":
+        runs = [load(folder) for folder in options.runs]
         figure = plot_curves(runs, statistic=options.statistic)
     else:
-        seed = runs[0].seeds[0] if options.seed is None else options.seed
-        figure = plot_agent(runs[0], seed, variables=options.variables)
+        run = load_agents(options.runs[0])
+        seed = run.seeds[0] if options.seed is None else options.seed
+        figure = plot_agent(run, seed, variables=options.variables)
     with explained(options.out):
         figure.savefig(options.out, dpi=150)
     print(options.out)

@@ -34,13 +34,14 @@ class Watch:
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(Watch, arguments, "watch")
+    from hcdyna.cli.show import load_agents
     from hcdyna.results.films import checked
     from hcdyna.results.watch import watch
     from hcdyna.training.policy_file import load
     from hcdyna.training.trained import TrainedAgent
 
     out = checked(options.out, options.fps)
-    agent, note = load(options.run), ""
+    agent, note = load_agents(options.run, load), ""
     if not isinstance(agent, TrainedAgent):
         run = agent
         seed = run.seeds[0] if options.seed is None else options.seed

@@ -16,6 +16,7 @@ from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import SCALES, Scale
 from hcdyna.experiments.running import Say, run_missing
+from hcdyna.files import write
 from hcdyna.words import count
 
 LONGEST = "fig4"
@@ -73,8 +74,8 @@ class Reproduction:
                 claims[name] = made[name].result()
                 self.say(f"{name}: {count(len(claims[name]), 'claim')} judged")
         every = [claim for name in FIGURES for claim in claims[name]]
-        path.write_text(json.dumps(every, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        (self.folder / "verdicts.md").write_text(markdown(every, self.scale), encoding="utf-8")
+        write(path, (json.dumps(every, indent=1, ensure_ascii=False) + "\n").encode())
+        write(self.folder / "verdicts.md", markdown(every, self.scale).encode())
         titles = {name: figure(name).TITLE for name in FIGURES}
         text = page(
             self.scale,
@@ -84,7 +85,7 @@ class Reproduction:
             {name: self.cells(name) for name in FIGURES},
             {name: len(self.missing(name)) for name in FIGURES},
         )
-        (self.folder / "index.html").write_text(text, encoding="utf-8")
+        write(self.folder / "index.html", text.encode())
         return verdict_table(every, self.scale)
 
     def missing(self, name: str) -> list[str]:
