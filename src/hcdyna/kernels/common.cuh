@@ -9,13 +9,8 @@ namespace ffi = xla::ffi;
 constexpr int D = STATE, H = HIDDEN, A = ACTIONS;
 constexpr unsigned ALL = 0xffffffffu;
 
-// What is not a number stays so, or a diverged agent would look sound; the compiler makes a plain
-// max of the usual ways to write this.
 __device__ inline float squash(float z) {
-  if (TANH) return tanhf(z);
-  float y;
-  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(z));
-  return y;
+  return TANH ? tanhf(z) : (z <= 0.f ? 0.f : z);  // what is not a number stays so
 }
 
 // Its derivative, from the output y = squash(z): both need no more than that.

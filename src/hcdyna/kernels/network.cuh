@@ -91,6 +91,11 @@ __device__ inline void forward(const Net& net, const float (&x)[2][D], Layer& h1
   for (int j = 0; j < NT; ++j)
 #pragma unroll
     for (int c = 0; c < 4; ++c) h2[j][c] = squash(h2[j][c]);
+  // 0, unless a state is not finite: rounding to TF32 makes numbers of what is none, and a diverged
+  // agent would look sound.
+  float sound[2] = {};
+#pragma unroll
+  for (int m = 0; m < D; ++m) sound[0] += x[0][m] - x[0][m], sound[1] += x[1][m] - x[1][m];
 #pragma unroll
   for (int a = 0; a < A; ++a) {
     float sum[2] = {};
@@ -104,7 +109,7 @@ __device__ inline void forward(const Net& net, const float (&x)[2][D], Layer& h1
     for (int r = 0; r < 2; ++r) {
       sum[r] += __shfl_xor_sync(ALL, sum[r], 1);
       sum[r] += __shfl_xor_sync(ALL, sum[r], 2);
-      q[r][a] = sum[r] + net.b3[a];
+      q[r][a] = sum[r] + net.b3[a] + sound[r];
     }
   }
 }
