@@ -81,6 +81,30 @@ def test_paths_that_no_file_can_have(command, path, capsys, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("train --replay-size abc", "train: --replay-size: 'abc' is not a whole number"),
+        ("train --replay-size", "train: Missing value for argument '--replay-size'"),
+        ("train --search 1", "train: Unrecognized options: --search, 1"),
+    ],
+)
+def test_a_terminal_that_knows_ascii_alone_gets_one_line_too(words, said):
+    answer = subprocess.run(
+        [sys.executable, "-m", "hcdyna", *words.split()],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert answer.returncode == 2
+    assert answer.stderr.startswith(f"hcdyna: {said}")
+    assert "---" not in answer.stderr
+
+
+def test_a_word_of_any_length_makes_a_line_that_can_be_read(capsys):
+    assert len(refused(capsys, "train", "--agent.activation", "7" * 5_000)) < 600
+
+
 AS_NOBODY = """
 import os, sys
 from hcdyna.cli import main

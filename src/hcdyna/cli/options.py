@@ -32,6 +32,8 @@ REGISTRY = tyro.constructors.ConstructorRegistry()
 """How we read words otherwise than tyro does."""
 LONGEST_NAME, LONGEST_PATH = 255, 4_095
 """Bytes that Linux and macOS allow in the name of a file, and in a path."""
+LONGEST_MESSAGE = 400
+"""Characters: it may repeat a word of the user's."""
 
 
 class BadPath(Exception):
@@ -129,16 +131,23 @@ def unknown_option(arguments: Sequence[str], known: list[str]) -> str | None:
 
 
 def in_one_line(box: str) -> str:
-    """The message in one of tyro's boxes: all up to its first rule."""
+    """The message in one of tyro's boxes: all up to its first rule.
+
+    Where the terminal knows ASCII alone, there is no frame, and a rule below the title, too.
+    """
     lines: list[str] = []
+    titled = "╭" in box
     for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines():
         text = line.strip().strip("│╭╮╰╯").strip()
-        if text and set(text) <= {"─"}:
-            if lines:
+        if text and set(text) <= {"─", "-"}:
+            if lines and titled:
                 break
+            titled, lines = True, []
         elif not line.strip().startswith(("╭", "╰")):
             lines.append(text)
     message = " ".join(" ".join(lines).split())
     message = re.sub(r"^Error parsing ((\w+[-_]options|training|evaluation): )?", "", message)
     message = message.partition(" Got errors:")[0]  # of each member of a union
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[:LONGEST_MESSAGE]}…"
     return message or "these options can't be understood"
