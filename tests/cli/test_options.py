@@ -145,3 +145,13 @@ def test_a_folder_without_permission(tmp_path):
 def test_a_preset_that_is_a_pipe_is_not_waited_for(capsys, tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     assert "must be a file" in refused(capsys, "train", "--preset", tmp_path / "pipe.yaml")
+
+
+def test_a_folder_of_runs_that_is_not_there(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    for name in ("nowhere", "file"):
+        assert f"--folder {name}: no such folder" in refused(
+            capsys, "list", "runs", "--folder", name
+        )
+    assert main(["list", "runs"]) == 0, "before the first run"
