@@ -290,3 +290,17 @@ def test_where_there_is_nothing_to_import_nothing_is_said_to_be(place, recwarn):
     with pytest.raises(SettingsError, match=r"can't import '"):
         imported(place)
     assert len(recwarn) == 0
+
+
+def test_a_preset_that_names_the_package_of_an_environment_says_so(tmp_path, monkeypatch, capsys):
+    (tmp_path / "alone.py").write_text(
+        "import gymnasium\n"
+        "gymnasium.register('Alone-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    (tmp_path / "mine.yaml").write_text("choices: {environment: 'alone:Alone-v0'}")
+    monkeypatch.syspath_prepend(tmp_path)
+    preset = ["train", "--preset", str(tmp_path / "mine.yaml"), "--print-settings"]
+    assert main(preset) == 0
+    assert "importing alone, which is named in the settings" in capsys.readouterr().err
+    assert main(["train", "--env", "alone:Alone-v0", "--print-settings"]) == 0
+    assert capsys.readouterr().err == "", "the user named it"

@@ -81,6 +81,30 @@ def test_paths_that_no_file_can_have(command, path, capsys, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("train --replay-size abc", "train: --replay-size: 'abc' is not a whole number"),
+        ("train --replay-size", "train: Missing value for argument '--replay-size'"),
+        ("train --search 1", "train: Unrecognized options: --search, 1"),
+    ],
+)
+def test_a_terminal_that_knows_ascii_alone_gets_one_line_too(words, said):
+    answer = subprocess.run(
+        [sys.executable, "-m", "hcdyna", *words.split()],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert answer.returncode == 2
+    assert answer.stderr.startswith(f"hcdyna: {said}")
+    assert "---" not in answer.stderr
+
+
+def test_a_word_of_any_length_makes_a_line_that_can_be_read(capsys):
+    assert len(refused(capsys, "train", "--agent.activation", "7" * 5_000)) < 600
+
+
 AS_NOBODY = """
 import os, sys
 from hcdyna.cli import main
@@ -134,3 +158,13 @@ def test_the_message_is_taken_out_of_its_box_in_any_encoding(encoding):
     )
     said = "HillClimbing.steps = -3: must be at least 0 and at most 1000000"
     assert answer.stderr == f"hcdyna: train: {said}\n"
+
+
+def test_a_folder_of_runs_that_is_not_there(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    for name in ("nowhere", "file"):
+        assert f"--folder {name}: no such folder" in refused(
+            capsys, "list", "runs", "--folder", name
+        )
+    assert main(["list", "runs"]) == 0, "before the first run"

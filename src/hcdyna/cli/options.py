@@ -32,6 +32,8 @@ REGISTRY = tyro.constructors.ConstructorRegistry()
 """How we read words otherwise than tyro does."""
 LONGEST_NAME, LONGEST_PATH = 255, 4_095
 """Bytes that Linux and macOS allow in the name of a file, and in a path."""
+LONGEST_MESSAGE = 400
+"""Characters: it may repeat a word of the user's."""
 
 
 class BadPath(Exception):
@@ -153,4 +155,6 @@ def in_one_line(box: str) -> str:
         r"^Error parsing (([\w-]+[-_]options|training|evaluation)[\w.-]*: )?", "", message
     )
     message = message.partition(" Got errors:")[0]  # of each member of a union
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[:LONGEST_MESSAGE]}…"
     return message or "these options can't be understood"

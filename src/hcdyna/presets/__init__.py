@@ -18,6 +18,7 @@ from hcdyna import registry
 from hcdyna.errors import SettingsError
 from hcdyna.fields import shown
 from hcdyna.hints import did_you_mean
+from hcdyna.importing import announce
 from hcdyna.plain import settings_from_plain, settings_to_plain
 from hcdyna.settings import CHOICES, Settings
 
@@ -95,6 +96,8 @@ def settings(
     named = {choice: part for choice, part in given.items() if part is not None}
     first = content.get("choices", {}) | named
     world = first.get("environment", "GridWorld")
+    if environment is None and registry.is_hosted(world):
+        announce(world.rpartition(":")[0])
     plainly = Settings(environment=world)
     usual = {
         choice: registry.name_of(group, getattr(plainly, choice))

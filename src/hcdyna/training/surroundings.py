@@ -24,6 +24,7 @@ IN_THE_WAY: dict[str, tuple[tuple[Any, ...], str]] = {
     "jax_numpy_rank_promotion": (("raise",), "programs mix ranks of arrays"),
     "jax_debug_key_reuse": ((True,), "a program may look at a key twice"),
     "jax_no_execution": ((True,), "nothing could be trained"),
+    "jax_no_tracing": ((True,), "nothing could be compiled"),
     **{
         f"jax_transfer_guard{kind}": (
             ("disallow", "disallow_explicit"),
@@ -35,7 +36,10 @@ IN_THE_WAY: dict[str, tuple[tuple[Any, ...], str]] = {
 """Options of JAX, and the values under which our programs can't run."""
 
 MOST_DEVICES = 1_024
-STARTERS = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_NUM_CPU_DEVICES", "CUDA_VISIBLE_DEVICES")
+STARTERS = (
+    *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_DEFAULT_DEVICE"),
+    *("JAX_NUM_CPU_DEVICES", "CUDA_VISIBLE_DEVICES"),
+)
 """Variables that decide whether JAX finds a device at all."""
 
 PARSE_FLAGS = "import jaxlib.xla_client as x; x.CompileOptions().executable_build_options"
@@ -55,6 +59,9 @@ def check_surroundings() -> None:
         raise SettingsError(f"XLA_FLAGS = {flags!r}: {problem}")
     try:
         jax.devices()
+        usual = jax.config.values["jax_default_device"]
+        if isinstance(usual, str):
+            jax.devices(usual)
     except RuntimeError as error:
         given = [f"{name} = {os.environ[name]!r}" for name in STARTERS if name in os.environ]
         reason = " ".join(str(error).split())

@@ -22,6 +22,7 @@ GROUPS = {
     "agents": "agents",
     "models": "models",
 }
+USUAL = Path("runs")
 Kind = Literal["environments", "strategies", "agents", "models", "presets", "runs"]
 
 
@@ -31,7 +32,7 @@ class List:
 
     what: Annotated[Kind | None, tyro.conf.Positional] = None
     """One kind; everything but runs if not given."""
-    folder: Path = Path("runs")
+    folder: Path = USUAL
     """Where to look for runs."""
 
 
@@ -76,6 +77,8 @@ def runs(folder: Path) -> Table:
     from hcdyna.cli.show import at_step, cell, diverged_at
     from hcdyna.training.train import load
 
+    if not folder.is_dir() and folder != USUAL:  # which there is only after the first run
+        raise RunError(f"--folder {folder}: no such folder")
     table = Table(title=escape(f"runs in {folder}"), title_justify="left")
     for heading in ("run", "domain", "strategy", "n", "seeds", "steps", "diverged", "last return"):
         table.add_column(heading, justify="left" if heading in ("run", "domain") else "right")
