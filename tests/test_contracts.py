@@ -2,8 +2,17 @@
 
 import pytest
 
-from hcdyna import SettingsError, registry, testing
-from hcdyna.search_control.hill_climbing import HillClimbing
+from hcdyna import (
+    DoubleDQN,
+    HillClimbing,
+    PrioritisedReplay,
+    Rollouts,
+    SettingsError,
+    Training,
+    registry,
+    testing,
+)
+from hcdyna.settings import built
 
 # Environments on the host have no dynamics to check: see tests/hosted.
 ENVIRONMENTS = [name for name in registry.available("environments") if name != "hosted"]
@@ -14,10 +23,15 @@ def build_environment(name):
     return registry.lookup("environments", name)().build()
 
 
-def build_or_skip(part, *args):
+def build(part, env):
+    """With what its `build` asks for; the replay buffer is as large as that of the checks."""
+    return built(part, {"env": env, "spec": env.spec, "training": Training(replay_size=32)})
+
+
+def build_or_skip(part, env):
     """A part refuses what it can't handle with a SettingsError; that is not for this test."""
     try:
-        return part.build(*args)
+        return build(part, env)
     except SettingsError as refusal:
         pytest.skip(str(refusal))
 
@@ -26,7 +40,7 @@ def accepts(group, name, env):
     """Whether a part with its defaults builds on an environment."""
     part = registry.lookup(group, name)()
     try:
-        part.build(env.spec if group == "agents" else env)
+        build(part, env)
     except SettingsError:
         return False
     return True
@@ -57,7 +71,7 @@ def test_environment(name):
 @pytest.mark.parametrize("name", registry.available("agents"))
 def test_agent(name, env_name):
     env = build_environment(env_name)
-    testing.check_agent(build_or_skip(registry.lookup("agents", name)(), env.spec), env)
+    testing.check_agent(build_or_skip(registry.lookup("agents", name)(), env), env)
 
 
 @pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
@@ -91,3 +105,19 @@ def test_search_control(name, env_name):
 def test_hill_climbing_with_every_option(options):
     env = build_environment("MountainCar")
     testing.check_search_control(HillClimbing(queue_size=50, **options).build(env), env)
+
+
+@pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
+@pytest.mark.parametrize(
+    "strategy",
+    [Rollouts(outcomes="steps"), Rollouts(steps=1), PrioritisedReplay(beta=0.0)],
+    ids=str,
+)
+def test_rollouts_and_prioritised_replay_with_their_options(strategy, env_name):
+    env = build_environment(env_name)
+    testing.check_search_control(build(strategy, env), env)
+
+
+def test_double_dqn_without_a_dueling_network():
+    env = build_environment("CartPole")
+    testing.check_agent(DoubleDQN(dueling=False).build(env.spec), env)

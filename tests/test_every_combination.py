@@ -19,7 +19,8 @@ from hcdyna.files import read_arrays
 from hcdyna.results.store import Store
 from hcdyna.training import saving
 
-CONTINUOUS_STATES = ("replay", "on_policy", "uniform", "hill_climbing", "continuous_gibbs")
+ANY_STATES = ("replay", "on_policy", "uniform", "hill_climbing", "prioritised_replay", "rollouts")
+CONTINUOUS_STATES = (*ANY_STATES, "continuous_gibbs")
 TABLE_STATES = ("tabular_hill_climbing", "gibbs", "visited_pairs", "prioritised_sweeping")
 
 
@@ -28,7 +29,7 @@ class Kind:
     """A kind of environment, and what goes with it."""
 
     options: tuple[str, ...]
-    agent: str
+    agents: tuple[str, ...]
     models: tuple[str, ...]
     strategies: tuple[str, ...]
 
@@ -43,47 +44,53 @@ class Kind:
 TABLE = {
     "compiled": Kind(
         ("GridWorld", "--env.time-limit", "20"),
-        "dqn",
+        ("dqn", "double_dqn"),
         ("true", "learned", "known_end"),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
     "tabular": Kind(
         ("TabularGridWorld", "--env.time-limit", "20"),
-        "tabular",
+        ("tabular",),
         ("true", "counted"),
-        ("replay", "on_policy", "uniform", "hill_climbing", *TABLE_STATES),
+        (*ANY_STATES, *TABLE_STATES),
     ),
     "continuous": Kind(
         ("GridWorldContinuous", "--env.time-limit", "20"),
-        "ddpg",
+        ("ddpg",),
         ("true", "learned", "known_end"),
         CONTINUOUS_STATES,
     ),
-    "hosted": Kind(("CartPole-v1",), "dqn", ("learned",), (*CONTINUOUS_STATES, "visited_pairs")),
-    "hosted continuous": Kind(("Pendulum-v1",), "ddpg", ("learned",), CONTINUOUS_STATES),
+    "hosted": Kind(
+        ("CartPole-v1",),
+        ("dqn", "double_dqn"),
+        ("learned",),
+        (*CONTINUOUS_STATES, "visited_pairs"),
+    ),
+    "hosted continuous": Kind(("Pendulum-v1",), ("ddpg",), ("learned",), CONTINUOUS_STATES),
     "hosted in processes": Kind(
         ("CartPole-v1", "--env.processes", "on"),
-        "dqn",
+        ("dqn", "double_dqn"),
         ("learned",),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
 }
 CELLS = [
-    (kind, row.agent, model, strategy)
+    (kind, *parts)
     for kind, row in TABLE.items()
-    for model, strategy in itertools.product(row.models, row.strategies)
+    for parts in itertools.product(row.agents, row.models, row.strategies)
 ]
 COVER = [
     ("compiled", "dqn", "known_end", "hill_climbing"),
     ("compiled", "dqn", "true", "visited_pairs"),
     ("compiled", "dqn", "learned", "continuous_gibbs"),
+    ("compiled", "double_dqn", "true", "prioritised_replay"),
     ("tabular", "tabular", "counted", "prioritised_sweeping"),
     ("tabular", "tabular", "true", "gibbs"),
     ("tabular", "tabular", "true", "tabular_hill_climbing"),
     ("continuous", "ddpg", "learned", "hill_climbing"),
     ("continuous", "ddpg", "true", "uniform"),
     ("hosted", "dqn", "learned", "on_policy"),
-    ("hosted continuous", "ddpg", "learned", "hill_climbing"),
+    ("hosted continuous", "ddpg", "learned", "rollouts"),
     ("hosted in processes", "dqn", "learned", "replay"),
 ]
 """Every agent, model, strategy and kind at least once."""

@@ -14,6 +14,7 @@ from hcdyna.rounding import round_every_operation
 if TYPE_CHECKING:
     from hcdyna import callbacks
     from hcdyna.agents.ddpg import DDPG
+    from hcdyna.agents.double_dqn import DoubleDQN
     from hcdyna.agents.dqn import DQN
     from hcdyna.agents.tabular import Tabular
     from hcdyna.environments.acrobot import Acrobot
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from hcdyna.search_control.gibbs import Gibbs
     from hcdyna.search_control.hill_climbing import HillClimbing
     from hcdyna.search_control.on_policy import OnPolicy
+    from hcdyna.search_control.prioritised_replay import PrioritisedReplay
     from hcdyna.search_control.prioritised_sweeping import PrioritisedSweeping
     from hcdyna.search_control.replay import Replay
+    from hcdyna.search_control.rollouts import Rollouts
     from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
     from hcdyna.search_control.uniform import Uniform
     from hcdyna.search_control.visited_pairs import VisitedPairs
@@ -54,6 +57,7 @@ HOME_OF = {
     "ContinuousGibbs": "hcdyna.search_control.continuous_gibbs",
     "DDPG": "hcdyna.agents.ddpg",
     "DQN": "hcdyna.agents.dqn",
+    "DoubleDQN": "hcdyna.agents.double_dqn",
     "Evaluation": "hcdyna.settings",
     "Gibbs": "hcdyna.search_control.gibbs",
     "GridWorld": "hcdyna.environments.grid_world",
@@ -65,8 +69,10 @@ HOME_OF = {
     "MountainCar": "hcdyna.environments.mountain_car",
     "Network": "hcdyna.networks",
     "OnPolicy": "hcdyna.search_control.on_policy",
+    "PrioritisedReplay": "hcdyna.search_control.prioritised_replay",
     "PrioritisedSweeping": "hcdyna.search_control.prioritised_sweeping",
     "Replay": "hcdyna.search_control.replay",
+    "Rollouts": "hcdyna.search_control.rollouts",
     "Run": "hcdyna.training.run",
     "Settings": "hcdyna.settings",
     "SettingsError": "hcdyna.errors",
@@ -98,6 +104,7 @@ __all__ = [
     "CartPole",
     "ContinuousGibbs",
     "CountedModel",
+    "DoubleDQN",
     "Evaluation",
     "Gibbs",
     "GridWorld",
@@ -110,8 +117,10 @@ __all__ = [
     "MountainCar",
     "Network",
     "OnPolicy",
+    "PrioritisedReplay",
     "PrioritisedSweeping",
     "Replay",
+    "Rollouts",
     "Run",
     "RunError",
     "Settings",

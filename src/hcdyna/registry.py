@@ -30,6 +30,7 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "agents": {
         "dqn": "hcdyna.agents.dqn:DQN",
+        "double_dqn": "hcdyna.agents.double_dqn:DoubleDQN",
         "tabular": "hcdyna.agents.tabular:Tabular",
         "ddpg": "hcdyna.agents.ddpg:DDPG",
     },
@@ -51,6 +52,8 @@ PARTS: dict[str, dict[str, str]] = {
         "visited_pairs": "hcdyna.search_control.visited_pairs:VisitedPairs",
         "prioritised_sweeping": "hcdyna.search_control.prioritised_sweeping:PrioritisedSweeping",
         "continuous_gibbs": "hcdyna.search_control.continuous_gibbs:ContinuousGibbs",
+        "prioritised_replay": "hcdyna.search_control.prioritised_replay:PrioritisedReplay",
+        "rollouts": "hcdyna.search_control.rollouts:Rollouts",
     },
 }
 

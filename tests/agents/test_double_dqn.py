@@ -1,0 +1,113 @@
+"""Double DQN by hand: which value is bootstrapped from, and what a dueling network answers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hcdyna import (
+    Acrobot,
+    DoubleDQN,
+    Evaluation,
+    GridWorld,
+    HillClimbing,
+    Network,
+    Rollouts,
+    Settings,
+    SettingsError,
+    Training,
+    train,
+)
+from hcdyna.agents.double_dqn import double, dueling
+from hcdyna.agents.dqn import q_learning
+from hcdyna.networks import mlp
+from hcdyna.types import Transition
+
+KEY = jax.random.key(7)
+
+
+def test_the_network_chooses_and_the_target_network_values():
+    online = jnp.array([[1.0, 5.0, 2.0], [0.0, -1.0, -2.0]])
+    target = jnp.array([[9.0, 3.0, 8.0], [-4.0, 6.0, 7.0]])
+    assert double(online, target).tolist() == [3.0, -4.0]
+
+
+def test_td_error_by_hand():
+    """Q = w·s; for s′ = 1 the network prefers action 1, which is worth 3 to the target network."""
+    network = Network(lambda key: jnp.array([[1.0], [5.0]]), lambda w, obs: w @ obs)
+    agent = q_learning(network, 2, 0.1, 1_000, double)
+    state = agent.init(KEY)._replace(target=jnp.array([[9.0], [3.0]]))
+    batch = Transition(
+        jnp.array([[2.0]]), jnp.array([0]), jnp.array([-1.0]), jnp.array([0.5]), jnp.array([[1.0]])
+    )
+    _, info = agent.update(KEY, state, batch, None)
+    assert info["td_error"].tolist() == [-1 + 0.5 * 3 - 2 * 1]
+
+
+def test_a_dueling_network_adds_the_advantages_without_their_mean():
+    network, inside = dueling((2, 5, 4), "tanh", 0.5), mlp((2, 5, 1 + 4), "tanh", 0.5)
+    params, obs = network.init(KEY), jnp.array([[0.3, -0.8], [1.0, 2.0], [0.0, 0.1]])
+    outputs = np.array(inside.on_batch(params, obs))
+    value, advantage = outputs[:, :1], outputs[:, 1:]
+    expected = value + advantage - advantage.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(network.on_batch(params, obs), expected, atol=1e-6)
+    np.testing.assert_allclose(network.apply(params, obs[0]), expected[0], atol=1e-6)
+    assert np.ptp(expected, axis=1).min() > 0.01, "the actions differ"
+
+
+def test_its_gradient_is_that_of_the_formula():
+    network, inside = dueling((2, 5, 3), "tanh", 0.5), mlp((2, 5, 1 + 3), "tanh", 0.5)
+    params, obs = network.init(KEY), jnp.array([[0.3, -0.8], [1.0, 2.0]])
+
+    def formula(params):
+        out = jax.vmap(inside.apply, (None, 0))(params, obs)
+        q = out[:, :1] + out[:, 1:] - out[:, 1:].mean(axis=1, keepdims=True)
+        return jnp.sum(jnp.sin(q))
+
+    ours = jax.grad(lambda p: jnp.sum(jnp.sin(network.on_batch(p, obs))))(params)
+    for a, b in zip(*map(jax.tree.leaves, (ours, jax.grad(formula)(params))), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_sizes_of_the_two_networks():
+    spec = GridWorld().build().spec
+    for agent, outputs in ((DoubleDQN(), 5), (DoubleDQN(dueling=False), 4)):
+        params = agent.build(spec).init(KEY).params
+        assert [layer.bias.shape for layer in params] == [(32,), (32,), (outputs,)]
+
+
+def test_continuous_actions_are_refused():
+    with pytest.raises(SettingsError, match=r"agent = double_dqn: .* continuous actions"):
+        DoubleDQN().build(GridWorld().build().spec._replace(num_actions=None, action_size=2))
+
+
+@pytest.mark.parametrize(
+    "world",
+    [GridWorld(), pytest.param(Acrobot(), marks=pytest.mark.slow)],
+    ids=["4 actions", "3 actions"],
+)
+def test_the_same_bits_alone_and_in_a_batch(world):
+    settings = Settings(
+        environment=world,
+        agent=DoubleDQN(learning_rate=1e-2, target_period=20),
+        search_control=Rollouts(steps=3, outcomes="steps"),
+        training=Training(steps=90, warmup=30, planning_steps=3, batch_size=8, replay_size=50),
+        evaluation=Evaluation(every=45),
+    )
+    alone, several = train(settings, seeds=[2]), train(settings, seeds=5)
+    jax.tree.map(np.testing.assert_array_equal, alone.state(2).agent, several.state(2).agent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_dueling", [True, False])
+def test_it_learns(with_dueling):
+    settings = Settings(
+        environment=GridWorld(wall=False, time_limit=300),
+        agent=DoubleDQN(learning_rate=1e-3, target_period=200, dueling=with_dueling),
+        search_control=HillClimbing(steps=30, queue_size=20_000),
+        training=Training(steps=10_000, warmup=1_500, planning_steps=4, replay_size=10_000),
+        evaluation=Evaluation(every=1_000, episodes=5),
+    )
+    returns = train(settings, seeds=8).mean_returns()
+    assert np.median(returns[:, 0]) < -96, "it must have had something to learn"
+    assert np.median(returns[:, -1]) > -48, returns[:, -1]
