@@ -19,7 +19,8 @@ from hcdyna.files import read_arrays
 from hcdyna.results.store import Store
 from hcdyna.training import saving
 
-CONTINUOUS_STATES = ("replay", "on_policy", "uniform", "hill_climbing", "continuous_gibbs")
+CLIMBS = ("hill_climbing", "continuous_gibbs", "td_error", "frequency")
+CONTINUOUS_STATES = ("replay", "on_policy", "uniform", *CLIMBS)
 TABLE_STATES = ("tabular_hill_climbing", "gibbs", "visited_pairs", "prioritised_sweeping")
 
 
@@ -77,11 +78,15 @@ COVER = [
     ("compiled", "dqn", "known_end", "hill_climbing"),
     ("compiled", "dqn", "true", "visited_pairs"),
     ("compiled", "dqn", "learned", "continuous_gibbs"),
+    ("compiled", "dqn", "known_end", "td_error"),
+    ("compiled", "dqn", "true", "frequency"),
     ("tabular", "tabular", "counted", "prioritised_sweeping"),
     ("tabular", "tabular", "true", "gibbs"),
     ("tabular", "tabular", "true", "tabular_hill_climbing"),
     ("continuous", "ddpg", "learned", "hill_climbing"),
     ("continuous", "ddpg", "true", "uniform"),
+    ("continuous", "ddpg", "true", "td_error"),
+    ("continuous", "ddpg", "learned", "frequency"),
     ("hosted", "dqn", "learned", "on_policy"),
     ("hosted continuous", "ddpg", "learned", "hill_climbing"),
     ("hosted in processes", "dqn", "learned", "replay"),

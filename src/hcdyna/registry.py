@@ -51,6 +51,8 @@ PARTS: dict[str, dict[str, str]] = {
         "visited_pairs": "hcdyna.search_control.visited_pairs:VisitedPairs",
         "prioritised_sweeping": "hcdyna.search_control.prioritised_sweeping:PrioritisedSweeping",
         "continuous_gibbs": "hcdyna.search_control.continuous_gibbs:ContinuousGibbs",
+        "td_error": "hcdyna.search_control.td_error:TDError",
+        "frequency": "hcdyna.search_control.frequency:Frequency",
     },
 }
 
