@@ -105,7 +105,11 @@ def test_an_agent_without_noise_plans_with_its_greedy_action():
 
 @pytest.mark.parametrize("model", ["true", "learned"])
 @pytest.mark.parametrize(
-    "strategy", ["replay", "on_policy", "uniform", "hill_climbing", "continuous_gibbs"]
+    "strategy",
+    [
+        *("replay", "on_policy", "uniform", "hill_climbing"),
+        *("continuous_gibbs", "td_error", "frequency"),
+    ],
 )
 def test_every_strategy_fits(strategy, model):
     """A whole time step can be traced, and keeps shapes and types."""

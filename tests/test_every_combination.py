@@ -20,7 +20,7 @@ from hcdyna.results.store import Store
 from hcdyna.training import saving
 
 ANY_STATES = ("replay", "on_policy", "uniform", "hill_climbing", "prioritised_replay", "rollouts")
-CONTINUOUS_STATES = (*ANY_STATES, "continuous_gibbs")
+CONTINUOUS_STATES = (*ANY_STATES, "continuous_gibbs", "td_error", "frequency")
 TABLE_STATES = ("tabular_hill_climbing", "gibbs", "visited_pairs", "prioritised_sweeping")
 
 
@@ -80,10 +80,11 @@ CELLS = [
     for parts in itertools.product(row.agents, row.models, row.strategies)
 ]
 COVER = [
-    ("compiled", "dqn", "known_end", "hill_climbing"),
     ("compiled", "dqn", "true", "visited_pairs"),
     ("compiled", "dqn", "learned", "continuous_gibbs"),
     ("compiled", "double_dqn", "true", "prioritised_replay"),
+    ("compiled", "dqn", "known_end", "td_error"),
+    ("compiled", "dqn", "true", "frequency"),
     ("tabular", "tabular", "counted", "prioritised_sweeping"),
     ("tabular", "tabular", "true", "gibbs"),
     ("tabular", "tabular", "true", "tabular_hill_climbing"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hcdyna.search_control.base import drawn, queued, with_value
     from hcdyna.search_control.climbing import climb
     from hcdyna.search_control.continuous_gibbs import ContinuousGibbs
+    from hcdyna.search_control.frequency import Frequency
     from hcdyna.search_control.gibbs import Gibbs
     from hcdyna.search_control.hill_climbing import HillClimbing
     from hcdyna.search_control.on_policy import OnPolicy
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from hcdyna.search_control.replay import Replay
     from hcdyna.search_control.rollouts import Rollouts
     from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
+    from hcdyna.search_control.td_error import TDError
     from hcdyna.search_control.uniform import Uniform
     from hcdyna.search_control.visited_pairs import VisitedPairs
     from hcdyna.settings import Evaluation, Settings, Training
@@ -59,6 +61,7 @@ HOME_OF = {
     "DQN": "hcdyna.agents.dqn",
     "DoubleDQN": "hcdyna.agents.double_dqn",
     "Evaluation": "hcdyna.settings",
+    "Frequency": "hcdyna.search_control.frequency",
     "Gibbs": "hcdyna.search_control.gibbs",
     "GridWorld": "hcdyna.environments.grid_world",
     "GridWorldContinuous": "hcdyna.environments.grid_world",
@@ -76,6 +79,7 @@ HOME_OF = {
     "Run": "hcdyna.training.run",
     "Settings": "hcdyna.settings",
     "SettingsError": "hcdyna.errors",
+    "TDError": "hcdyna.search_control.td_error",
     "Tabular": "hcdyna.agents.tabular",
     "TabularGridWorld": "hcdyna.environments.tabular_grid_world",
     "TabularHillClimbing": "hcdyna.search_control.tabular_hill_climbing",
@@ -106,6 +110,7 @@ __all__ = [
     "CountedModel",
     "DoubleDQN",
     "Evaluation",
+    "Frequency",
     "Gibbs",
     "GridWorld",
     "GridWorldContinuous",
@@ -125,6 +130,7 @@ __all__ = [
     "RunError",
     "Settings",
     "SettingsError",
+    "TDError",
     "Tabular",
     "TabularGridWorld",
     "TabularHillClimbing",

@@ -54,6 +54,8 @@ PARTS: dict[str, dict[str, str]] = {
         "continuous_gibbs": "hcdyna.search_control.continuous_gibbs:ContinuousGibbs",
         "prioritised_replay": "hcdyna.search_control.prioritised_replay:PrioritisedReplay",
         "rollouts": "hcdyna.search_control.rollouts:Rollouts",
+        "td_error": "hcdyna.search_control.td_error:TDError",
+        "frequency": "hcdyna.search_control.frequency:Frequency",
     },
 }
 

@@ -12,11 +12,13 @@ from hcdyna import (
     DQN,
     Acrobot,
     ContinuousGibbs,
+    Frequency,
     GridWorld,
     HillClimbing,
     Settings,
     SettingsError,
     TabularGridWorld,
+    TDError,
     Training,
 )
 from hcdyna.dyna import build as build_dyna
@@ -74,6 +76,8 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
         (HillClimbing(), 65, "planning is plain with a batch_size over 64"),
         (ContinuousGibbs(), 32, None),
         (ContinuousGibbs(method="langevin"), 32, "the climb is plain with Langevin chains"),
+        (TDError(), 32, "the climb is plain with the TD error"),
+        (Frequency(), 32, "the climb is plain with the frequency of V̂"),
     ],
 )
 def test_what_runs_plain_beside_the_kernels_is_said(

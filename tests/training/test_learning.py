@@ -1,15 +1,18 @@
 """HC-Dyna learns: near-optimal returns on a world without a wall, within a few thousand steps."""
 
 import numpy as np
+import pytest
 
 from hcdyna import (
     DDPG,
     DQN,
     Evaluation,
+    Frequency,
     GridWorld,
     GridWorldContinuous,
     HillClimbing,
     Settings,
+    TDError,
     Training,
     train,
 )
@@ -46,3 +49,27 @@ def test_ddpg_with_hc_dyna_finds_the_goal():
     final = np.median(run.mean_returns()[:, -1])
     assert final > -25, f"median return {final}"
     assert np.median(run.mean_returns()[:, 0]) < -60, "it must have had something to learn"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        TDError(HillClimbing(steps=30, normalise=False, eta=0.01, queue_size=20_000)),
+        Frequency(HillClimbing(steps=30, queue_size=20_000)),
+    ],
+    ids=["td_error", "frequency"],
+)
+def test_other_climbs_find_the_goal(strategy):
+    """Within 8,000 steps, in which plain replay with tanh units does not."""
+    settings = Settings(
+        environment=GridWorld(wall=False, time_limit=300, discount=0.95),
+        agent=DQN(learning_rate=3e-3, target_period=200, activation="tanh"),
+        search_control=strategy,
+        training=Training(steps=8_000, warmup=1_500, planning_steps=4, replay_size=10_000),
+        evaluation=Evaluation(every=1_000, episodes=5),
+    )
+    returns = train(settings, seeds=4).mean_returns()
+    assert np.median(returns[:, 0]) < SHORTEST - 60, "it must have had something to learn"
+    last = np.median(returns[:, -3:])
+    assert last > SHORTEST - 60, f"median return {last}"
