@@ -7,6 +7,7 @@ import functools
 import numbers
 import reprlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -134,6 +135,14 @@ def seeds_of(seeds: Any) -> list[int]:
     if len(set(found)) < len(found):
         raise SettingsError(f"seeds = {shown(seeds)}: must all be different")
     return found
+
+
+def path_of(name: Any) -> Path:
+    """The path of this name; SettingsError for what no file or folder can be called."""
+    text = str(name) if isinstance(name, str | Path) else ""
+    if not text or "\0" in text:  # Path("") would be the folder that one is in
+        raise SettingsError(f"{shown(name)}: must be the name of a file or folder")
+    return Path(name)
 
 
 def shown(value: Any) -> str:

@@ -36,6 +36,12 @@ def test_processes_are_for_slow_environments_of_several_seeds():
     assert kinds == {("Walk-v0", 2): False, ("Slow-v0", 2): True, ("Slow-v0", 1): False}
 
 
+def test_signals_to_all_processes_of_a_terminal_do_not_reach_those_of_environments():
+    """Else Ctrl-C while they start ends them, and they can't be made."""
+    (env,) = Worlds(Hosted("worlds_of_ours:Walk-v0", processes="on"), 1).envs
+    assert os.getpgid(env.process.pid) != os.getpgrp()
+
+
 def test_the_same_bits_in_processes():
     seen = {}
     for processes in ("on", "off"):

@@ -332,3 +332,12 @@ def test_a_trained_agent_acts_and_is_evaluated(whole):
     returns, lengths = whole.evaluate(episodes=2, epsilon=0.0)
     assert returns.shape == (1, 3, 2)
     assert np.array_equal(returns, -lengths)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", 3, b"run"])
+def test_what_no_folder_can_be_called_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for use in (lambda: train(SMALL, out=name), lambda: load(name), lambda: resume(name)):
+        with pytest.raises(SettingsError, match="must be the name of a file or folder"):
+            use()
+    assert not list(tmp_path.iterdir())

@@ -33,6 +33,8 @@ class Remote:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"},
+            # Ctrl-C is for us alone; it could come before the worker ignores it.
+            process_group=0,
         )
         self.close = weakref.finalize(self, end, self.process)
         self.close.atexit = False  # a thread may still read then; the worker notices by itself

@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from hcdyna.errors import RunError, SettingsError
+from hcdyna.fields import path_of
 from hcdyna.files import explained, write
 from hcdyna.plain import settings_from_plain, settings_to_plain, to_act
 from hcdyna.settings import Settings, agent_of
@@ -41,7 +42,7 @@ def load(path: str | Path, curves: bool = True) -> Any:
     >>> run = load("runs/mine")  # doctest: +SKIP
     >>> agent = load("mine.safetensors")  # doctest: +SKIP
     """
-    path = Path(path)
+    path = path_of(path)
     if path.is_dir() or not (path.is_file() or path.suffix == SUFFIX):
         return train.load(path, curves)
     return load_agent(path)

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hcdyna.callbacks import all_of, is_true
 from hcdyna.errors import RunError, SettingsError
-from hcdyna.fields import seeds_of
+from hcdyna.fields import path_of, seeds_of
 from hcdyna.hosted.environment import Hosted
 from hcdyna.hosted.failure import HostFailed
 from hcdyna.importing import refuse_while_importing
@@ -71,7 +71,7 @@ def train(
     if out is None:
         return crew.train(on_chunk)
     record = describe(plain, every_seed, kernels_used(every_setting[0]))
-    with Store.begun(Path(out), record) as store:
+    with Store.begun(path_of(out), record) as store:
         return crew.train_in(store, on_chunk)
 
 
@@ -83,7 +83,7 @@ def resume(
 ) -> Run:
     """Go on with an interrupted run, to exactly the end that it would have had."""
     refuse_while_importing()
-    store = Store.open(folder)
+    store = Store.open(path_of(folder))
     crew = Crew(store.settings, store.seeds)
     crew.demand_memory()
     with store.lock():
@@ -109,7 +109,7 @@ def load(folder: str | Path, curves: bool = True) -> Run:
     Nothing that the run names is imported before its agents act. Without `curves`, the agents of a
     run can be used whose curves are damaged.
     """
-    store = Store.open(folder)
+    store = Store.open(path_of(folder))
     try:
         progress = store.progress() if curves else Progress(store.described, store.seeds)
     except RunError as error:
