@@ -21,7 +21,7 @@ from rich.table import Table
 
 import hcdyna
 from hcdyna import DDPG, GridWorldContinuous, Run, Settings, Training, train
-from hcdyna.benchmark.tf32 import round_products
+from hcdyna.bench.tf32 import round_products
 from hcdyna.statistics.summaries import mean_interval
 
 VARIANTS = {"replay": "DDPG", "on_policy": "OnPolicy-Dyna", "hill_climbing": "HC-Dyna"}

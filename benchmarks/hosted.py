@@ -21,7 +21,7 @@ import numpy as np
 import tyro
 
 from hcdyna import DQN, Evaluation, Settings, Training, train
-from hcdyna.errors import SettingsError
+from hcdyna.settings.errors import SettingsError
 from hcdyna.statistics.summaries import last_share, mean_interval
 
 PAIRS = {"CartPole": "CartPole-v1", "Acrobot": "Acrobot-v1"}

@@ -26,21 +26,21 @@ import numpy as np
 import tyro
 
 from hcdyna import DQN, HillClimbing, Settings, Training
-from hcdyna.adam import AdamState
 from hcdyna.agents.dqn import DQNState
-from hcdyna.benchmark import counts
-from hcdyna.benchmark.ours import Ours
+from hcdyna.bench import counts
+from hcdyna.bench.ours import Ours
 from hcdyna.dyna import build
 from hcdyna.kernels import climb as fused_climb
 from hcdyna.kernels import plan as fused_plan
 from hcdyna.kernels.build import target, why_not
 from hcdyna.kernels.sizes import sizes
-from hcdyna.networks import mlp
+from hcdyna.numerics import devices
+from hcdyna.numerics.adam import AdamState
+from hcdyna.numerics.networks import mlp
 from hcdyna.planning import MiniBatches, draw_mini_batches, plan
 from hcdyna.planning.budget import budget_of
 from hcdyna.planning.discrete import Asked
 from hcdyna.search_control.climbing import climb_along
-from hcdyna.training import devices
 from hcdyna.types import Scene, Transition
 
 DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")

@@ -21,7 +21,7 @@ import numpy as np
 import tyro
 
 from hcdyna import Run, load
-from hcdyna.words import count
+from hcdyna.settings.words import count
 
 CLIMBING = "--search-control hill_climbing --search.queue-size 50000 --planning-steps 5"
 KINDS = {

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import tyro
 
 from hcdyna import Evaluation, Settings, Training, train
-from hcdyna.training.devices import offer_every_core
+from hcdyna.numerics.devices import offer_every_core
 
 
 @dataclass(frozen=True)

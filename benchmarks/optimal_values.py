@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from hcdyna import TabularGridWorld
-from hcdyna.optimal_values import LEARNING_RATE, SEEDS, STEPS, recipe, value_iteration
+from hcdyna.experiments.recipe import recipe
 from hcdyna.search_control.lattice import steepest
+from hcdyna.search_control.optimal_values import LEARNING_RATE, SEEDS, STEPS, value_iteration
 
 
 @dataclass(frozen=True)

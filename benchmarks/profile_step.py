@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hcdyna import HillClimbing, Settings, Training
-from hcdyna.benchmark.ours import WARMUP, Ours
+from hcdyna.bench.ours import WARMUP, Ours
 
 K, N = 100, 10
 Kernels = Literal["auto", "on", "off"]

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from hcdyna import DQN, Settings, Training
-from hcdyna.benchmark.ours import WARMUP, Ours
-from hcdyna.benchmark.peers import LOOP, STABLE_BASELINES, Peer
-from hcdyna.benchmark.versus import take_turns
+from hcdyna.bench.ours import WARMUP, Ours
+from hcdyna.bench.peers import LOOP, STABLE_BASELINES, Peer
+from hcdyna.bench.versus import take_turns
 
 
 @dataclass(frozen=True)

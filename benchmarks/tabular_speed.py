@@ -16,7 +16,7 @@ import numpy as np
 import tyro
 
 from hcdyna import train
-from hcdyna.benchmark.ours import Ours
+from hcdyna.bench.ours import Ours
 from tabular_study import LEARNING_RATES, STRATEGIES, study_settings
 
 BAR = 10_000

@@ -22,11 +22,12 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hcdyna import DQN, GridWorld, Settings, adam
+from hcdyna import DQN, GridWorld, Settings
 from hcdyna.agents.dqn import DQNState
-from hcdyna.benchmark.counts import forward, peak
-from hcdyna.networks import Layer, affine, affine_batch, relu, sum_rows
-from hcdyna.training.devices import compiler_options, offer_every_core
+from hcdyna.bench.counts import forward, peak
+from hcdyna.numerics import adam
+from hcdyna.numerics.devices import compiler_options, offer_every_core
+from hcdyna.numerics.networks import Layer, affine, affine_batch, relu, sum_rows
 from hcdyna.types import Transition
 
 N, BATCH = 10, 32

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from hcdyna import DQN, Evaluation, GridWorld, Run, Settings, Training, train
-from hcdyna.results import plots
+from hcdyna.figures import plots
 from hcdyna.statistics.summaries import mean_interval
 
 STRATEGIES = {"replay": "DQN", "on_policy": "OnPolicy-Dyna", "hill_climbing": "HC-Dyna"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import tyro
 
 from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, load, train
-from hcdyna.results.plots import plot_agent, plot_curves, save_figure
+from hcdyna.figures.plots import plot_agent, plot_curves, save_figure
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 import jax.numpy as jnp
 
-from hcdyna import GridWorld, HillClimbing, ring
+from hcdyna import GridWorld, HillClimbing
 from hcdyna.dyna import as_batch
+from hcdyna.numerics import ring
 from hcdyna.types import Outcome, Scene, Transition
 
 ENV = GridWorld().build()

@@ -7,7 +7,7 @@ import pytest
 
 import hcdyna
 from hcdyna import Evaluation, Settings, SettingsError, Training, callbacks
-from hcdyna.training.run import Progress
+from hcdyna.runs.run import Progress
 
 SETTINGS = Settings(
     search_control="replay",

@@ -9,10 +9,9 @@ from hcdyna import (
     Rollouts,
     SettingsError,
     Training,
-    registry,
     testing,
 )
-from hcdyna.settings import built
+from hcdyna.settings import built, registry
 
 # Environments on the host have no dynamics to check: see tests/hosted.
 ENVIRONMENTS = [name for name in registry.available("environments") if name != "hosted"]

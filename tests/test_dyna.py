@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Settings, Tabular, TabularGridWorld, Training, Uniform, ring
+from hcdyna import DQN, Settings, Tabular, TabularGridWorld, Training, Uniform
 from hcdyna.dyna import build, compose
+from hcdyna.numerics import ring
 from hcdyna.planning import MiniBatches, complete, plan
 from hcdyna.planning import draw_mini_batches as draw_with
 from hcdyna.planning.budget import budget_of

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import hcdyna
-from hcdyna import Hosted, Settings, SettingsError, presets, registry
+from hcdyna import Hosted, Settings, SettingsError
 from hcdyna.cli import main
 from hcdyna.dyna import build
-from hcdyna.files import read_arrays
-from hcdyna.results.store import Store
-from hcdyna.training import saving
+from hcdyna.numerics.files import read_arrays
+from hcdyna.runs import saving
+from hcdyna.runs.store import Store
+from hcdyna.settings import presets, registry
 
 ANY_STATES = ("replay", "on_policy", "uniform", "hill_climbing", "prioritised_replay", "rollouts")
 CONTINUOUS_STATES = (*ANY_STATES, "continuous_gibbs", "td_error", "frequency")

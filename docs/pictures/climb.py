@@ -23,8 +23,8 @@ import tyro
 from matplotlib.patches import FancyBboxPatch
 
 from hcdyna import HillClimbing, Run, Settings, climb, presets, train
-from hcdyna.results import snapshots
-from hcdyna.results.pictures import draw_grid_world
+from hcdyna.figures.pictures import draw_grid_world
+from hcdyna.runs import snapshots
 from hcdyna.search_control import moments
 
 START = (0.08, 0.85)

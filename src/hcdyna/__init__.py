@@ -9,7 +9,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hcdyna.rounding import round_every_operation
+from hcdyna.numerics.rounding import round_every_operation
+from hcdyna.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from hcdyna import callbacks
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
     from hcdyna.environments.grid_world import GridWorld, GridWorldContinuous
     from hcdyna.environments.mountain_car import MountainCar
     from hcdyna.environments.tabular_grid_world import TabularGridWorld
-    from hcdyna.errors import Interrupted, RunError, SettingsError
-    from hcdyna.hosted.environment import Hosted
+    from hcdyna.gymnasium.theirs.environment import Hosted
     from hcdyna.models.counted import CountedModel
     from hcdyna.models.known_end import KnownEnd
     from hcdyna.models.learned import LearnedModel
     from hcdyna.models.true import TrueModel
-    from hcdyna.networks import Network
+    from hcdyna.numerics import adam as adam
+    from hcdyna.numerics import networks as networks
+    from hcdyna.numerics import ring as ring
+    from hcdyna.numerics.networks import Network
+    from hcdyna.runs.run import Run
+    from hcdyna.runs.trained import TrainedAgent
     from hcdyna.search_control.base import drawn, queued, with_value
     from hcdyna.search_control.climbing import climb
     from hcdyna.search_control.continuous_gibbs import ContinuousGibbs
@@ -45,12 +50,12 @@ if TYPE_CHECKING:
     from hcdyna.search_control.uniform import Uniform
     from hcdyna.search_control.visited_pairs import VisitedPairs
     from hcdyna.settings import Evaluation, Settings, Training
-    from hcdyna.training.policy_file import load
-    from hcdyna.training.run import Run
+    from hcdyna.settings import presets as presets
+    from hcdyna.settings import registry as registry
+    from hcdyna.settings.errors import Interrupted, RunError, SettingsError
+    from hcdyna.training.load import load
     from hcdyna.training.train import resume, train
-    from hcdyna.training.trained import TrainedAgent
 
-__version__ = "0.1.0"
 
 HOME_OF = {
     "Acrobot": "hcdyna.environments.acrobot",
@@ -66,33 +71,32 @@ HOME_OF = {
     "GridWorld": "hcdyna.environments.grid_world",
     "GridWorldContinuous": "hcdyna.environments.grid_world",
     "HillClimbing": "hcdyna.search_control.hill_climbing",
-    "Hosted": "hcdyna.hosted.environment",
+    "Hosted": "hcdyna.gymnasium.theirs.environment",
     "KnownEnd": "hcdyna.models.known_end",
     "LearnedModel": "hcdyna.models.learned",
     "MountainCar": "hcdyna.environments.mountain_car",
-    "Network": "hcdyna.networks",
+    "Network": "hcdyna.numerics.networks",
     "OnPolicy": "hcdyna.search_control.on_policy",
     "PrioritisedReplay": "hcdyna.search_control.prioritised_replay",
     "PrioritisedSweeping": "hcdyna.search_control.prioritised_sweeping",
     "Replay": "hcdyna.search_control.replay",
     "Rollouts": "hcdyna.search_control.rollouts",
-    "Run": "hcdyna.training.run",
+    "Run": "hcdyna.runs.run",
     "Settings": "hcdyna.settings",
-    "SettingsError": "hcdyna.errors",
+    "SettingsError": "hcdyna.settings.errors",
     "TDError": "hcdyna.search_control.td_error",
     "Tabular": "hcdyna.agents.tabular",
     "TabularGridWorld": "hcdyna.environments.tabular_grid_world",
     "TabularHillClimbing": "hcdyna.search_control.tabular_hill_climbing",
-    "TrainedAgent": "hcdyna.training.trained",
+    "TrainedAgent": "hcdyna.runs.trained",
     "Training": "hcdyna.settings",
     "TrueModel": "hcdyna.models.true",
     "Uniform": "hcdyna.search_control.uniform",
     "VisitedPairs": "hcdyna.search_control.visited_pairs",
-    "callbacks": "hcdyna.callbacks",
     "climb": "hcdyna.search_control.climbing",
-    "Interrupted": "hcdyna.errors",
-    "RunError": "hcdyna.errors",
-    "load": "hcdyna.training.policy_file",
+    "Interrupted": "hcdyna.settings.errors",
+    "RunError": "hcdyna.settings.errors",
+    "load": "hcdyna.training.load",
     "resume": "hcdyna.training.train",
     "drawn": "hcdyna.search_control.base",
     "queued": "hcdyna.search_control.base",
@@ -100,6 +104,17 @@ HOME_OF = {
     "with_value": "hcdyna.search_control.base",
 }
 """Where each public name lives: JAX is imported with the first one that needs it."""
+
+MODULES = {
+    "adam": "hcdyna.numerics.adam",
+    "callbacks": "hcdyna.callbacks",
+    "models": "hcdyna.models",
+    "networks": "hcdyna.numerics.networks",
+    "presets": "hcdyna.settings.presets",
+    "registry": "hcdyna.settings.registry",
+    "ring": "hcdyna.numerics.ring",
+}
+"""Modules that parts of one's own are made with, by their short names."""
 
 __all__ = [
     "DDPG",
@@ -150,18 +165,16 @@ __all__ = [
 ]
 
 round_every_operation()
-importlib.import_module("hcdyna.gymnasium_envs")  # so that gymnasium.make knows our domains
+importlib.import_module("hcdyna.gymnasium.ours")  # so that gymnasium.make knows our domains
 
 
 def __getattr__(name: str) -> Any:
-    if name == "models":
-        return importlib.import_module("hcdyna.models")
+    if name in MODULES:
+        return importlib.import_module(MODULES[name])
     if name not in HOME_OF:
         raise AttributeError(f"module 'hcdyna' has no attribute {name!r}")
-    home = importlib.import_module(HOME_OF[name])
-    # `callbacks` is a module as a whole.
-    return home if HOME_OF[name] == f"{__name__}.{name}" else getattr(home, name)
+    return getattr(importlib.import_module(HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *HOME_OF])
+    return sorted([*globals(), *HOME_OF, *MODULES])

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcdyna.errors import SettingsError
+from hcdyna.settings.errors import SettingsError
 
 if TYPE_CHECKING:
-    from hcdyna.training.run import Progress
+    from hcdyna.runs.run import Progress
 
 Callback = Callable[["Progress"], Any]
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
 from hcdyna.kernels.accelerate import accelerate
+from hcdyna.numerics import ring
 from hcdyna.planning import TOLD, draw_mini_batches, plan, tell_errors
 from hcdyna.planning.budget import Budget, budget_of
 from hcdyna.search_control.climbing import climb_along

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna import ring
+from hcdyna.numerics import ring
 from hcdyna.search_control.climbing import climb_along
 from hcdyna.types import (
     Agent,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hcdyna import DDPG, Evaluation, GridWorldContinuous, Settings, SettingsError, Training, train
-from hcdyna.networks import Layer
+from hcdyna.numerics.networks import Layer
+from hcdyna.runs.episodes import run_episode
 from hcdyna.testing import some_transitions
-from hcdyna.training.evaluation import run_episode
 from probes import Bandit
 
 ENV = GridWorldContinuous().build()

@@ -20,7 +20,7 @@ from hcdyna import (
 )
 from hcdyna.agents.double_dqn import double, dueling
 from hcdyna.agents.dqn import q_learning
-from hcdyna.networks import mlp
+from hcdyna.numerics.networks import mlp
 from hcdyna.types import Transition
 
 KEY = jax.random.key(7)

@@ -6,8 +6,9 @@ import numpy as np
 import optax
 import pytest
 
-from hcdyna import DQN, Network, Settings, Training, adam, networks, train
+from hcdyna import DQN, Network, Settings, Training, train
 from hcdyna.environments.grid_world import GridWorld
+from hcdyna.numerics import adam, networks
 from hcdyna.testing import some_transitions
 from probes import Probe
 

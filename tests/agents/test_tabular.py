@@ -17,7 +17,7 @@ from hcdyna import (
     Training,
     train,
 )
-from hcdyna.optimal_values import value_iteration
+from hcdyna.search_control.optimal_values import value_iteration
 from hcdyna.types import Transition
 
 SPEC = TabularGridWorld(size=3).build().spec

@@ -25,11 +25,10 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from hcdyna import presets, registry
 from hcdyna.cli import COMMANDS, main
 from hcdyna.cli.commands.train import FLAGS, flag_of
-from hcdyna.fields import hints_of, kinds_of
-from hcdyna.settings import CHOICES, Evaluation, Training
+from hcdyna.settings import CHOICES, Evaluation, Training, presets, registry
+from hcdyna.settings.fields import hints_of, kinds_of
 
 SECONDS = 30
 SMALL = {

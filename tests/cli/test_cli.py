@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hcdyna import presets, registry
 from hcdyna.cli import COMMANDS, main
 from hcdyna.cli.commands.list import GROUPS
 from hcdyna.dyna import build
+from hcdyna.settings import presets, registry
 from hcdyna.training.train import memory_needed
 
 ROOT = Path(__file__).parents[2]

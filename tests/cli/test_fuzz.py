@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_cli import TINY
 
-from hcdyna import registry
 from hcdyna.cli import COMMANDS, main
+from hcdyna.settings import registry
 
 quickly = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from test_cli import TINY
 
-from hcdyna import presets
 from hcdyna.cli import main
 from hcdyna.cli.commands.train import new_folder
+from hcdyna.settings import presets
 
 
 def hcdyna(*words, redirect, before="", **more):

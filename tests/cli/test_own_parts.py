@@ -12,7 +12,7 @@ from test_cli import help_of
 
 from hcdyna import load, resume, train
 from hcdyna.cli import main
-from hcdyna.importing import Described
+from hcdyna.settings.importing import Described
 from nearest_to_goal import NearestToGoal
 from parts_of_ours import Mixture, Pond, Shore, Wishful
 

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from hcdyna import Evaluation, Settings, Training
 from hcdyna.cli.show import bar, learning_begins
+from hcdyna.runs.run import Progress
 from hcdyna.training.compiled import chunks
-from hcdyna.training.run import Progress
 
 
 def settings(steps, warmup, every):

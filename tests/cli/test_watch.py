@@ -8,11 +8,11 @@ from PIL import Image
 import hcdyna
 from hcdyna import Settings, Training
 from hcdyna.cli import main
-from hcdyna.hosted.environment import Hosted
-from hcdyna.results import films
-from hcdyna.results.watch import MOST, frames, moments, watch
-from hcdyna.training.playing import Episode, Gallery, play
-from hcdyna.training.trained import TrainedAgent
+from hcdyna.figures import films
+from hcdyna.figures.watch import MOST, frames, moments, watch
+from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.runs.playing import Episode, Gallery, play
+from hcdyna.runs.trained import TrainedAgent
 
 
 def untrained(environment, agent="dqn"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hcdyna import registry
+from hcdyna.settings import registry
 
 NAMES = sorted(set(registry.available("environments")) - {"hosted"})  # tests/hosted
 CONTINUOUS = [name for name in NAMES if name != "TabularGridWorld"]

@@ -17,8 +17,8 @@ from hcdyna.experiments import running, unfinished
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import FULL, QUICK
+from hcdyna.numerics.devices import available_cores
 from hcdyna.settings import Evaluation
-from hcdyna.training.devices import available_cores
 
 SMALL = Settings(
     agent=DQN(learning_rate=1e-3, hidden=(8, 8)),

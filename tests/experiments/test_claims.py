@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hcdyna import presets
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
 from hcdyna.experiments.paper import FIGURES, figure
@@ -16,6 +15,7 @@ from hcdyna.experiments.paper.page import badge, claim_block, overview
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL, QUICK, settings
 from hcdyna.experiments.paper.verdicts import CLAIMS, described, in_words, judged
+from hcdyna.settings import presets
 from hcdyna.statistics.verdicts import Verdict
 
 ROOT = Path(__file__).parents[2]

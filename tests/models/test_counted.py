@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import CountedModel, GridWorld, SettingsError, TabularGridWorld, ring
+from hcdyna import CountedModel, GridWorld, SettingsError, TabularGridWorld
+from hcdyna.numerics import ring
 from hcdyna.types import Transition
 
 ENV = TabularGridWorld(size=3).build()

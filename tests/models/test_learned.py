@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna import GridWorld, GridWorldContinuous, KnownEnd, LearnedModel, ring
+from hcdyna import GridWorld, GridWorldContinuous, KnownEnd, LearnedModel
+from hcdyna.numerics import ring
 from hcdyna.testing import some_transitions
 from hcdyna.types import Transition
 

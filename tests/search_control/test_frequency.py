@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Frequency, SettingsError, TabularGridWorld, ring
+from hcdyna import DQN, Frequency, SettingsError, TabularGridWorld
+from hcdyna.numerics import ring
 from hcdyna.search_control.frequency import frequency
 from one_state import ENV, UNIT_STEP, scene_at
 

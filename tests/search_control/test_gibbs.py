@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hcdyna import Gibbs, SettingsError, TabularGridWorld
-from hcdyna.optimal_values import value_iteration
 from hcdyna.search_control.gibbs import gibbs_sample
+from hcdyna.search_control.optimal_values import value_iteration
 from hcdyna.testing import some_replay, some_transitions
 from hcdyna.types import Scene
 

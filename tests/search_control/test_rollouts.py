@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Evaluation, GridWorld, Rollouts, Settings, Training, ring, train
+from hcdyna import DQN, Evaluation, GridWorld, Rollouts, Settings, Training, train
 from hcdyna.environments.base import clip_to_box
+from hcdyna.numerics import ring
 from hcdyna.types import Environment, Outcome, Scene, Spec, Transition
 
 SPEC = Spec("Line", np.zeros(1, np.float32), np.full(1, 9, np.float32), 0.5, 100, num_actions=4)

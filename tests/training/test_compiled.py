@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hcdyna import DQN, Evaluation, HillClimbing, LearnedModel, Settings, Training, train
-from hcdyna.training import compiled, devices
+from hcdyna.numerics import devices
+from hcdyna.training import compiled
 from hcdyna.training.compiled import chunks
 from nearest_to_goal import NearestToGoal
 from parts_of_ours import Mixture, Several, Wishful

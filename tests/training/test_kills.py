@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from hcdyna.files import read_arrays
-from hcdyna.results.store import Store
+from hcdyna.numerics.files import read_arrays
+from hcdyna.runs.store import Store
 
 SMALL = (
     "--planning-steps 1 --warmup 60 --replay-size 300 --batch-size 8 --seeds 2 --quiet "

@@ -15,6 +15,7 @@ from hcdyna import (
     SettingsError,
     Training,
 )
+from hcdyna.numerics.memory import free_memory, free_on_machine
 from hcdyna.training import memory
 from hcdyna.training.train import Crew
 
@@ -91,7 +92,7 @@ def test_very_many_seeds_are_refused_before_anything_is_made():
 
 
 def test_very_many_episodes_of_trained_agents_are_refused():
-    from hcdyna.training.trained import compiled_episodes
+    from hcdyna.runs.evaluating import compiled_episodes
 
     settings = Settings(agent=DQN(hidden=(2_048, 2_048)))
     state = settings.agent.build(settings.environment.build().spec).init(jax.random.key(0))
@@ -121,6 +122,6 @@ def test_a_hosted_environment_has_an_estimate_too():
 
 
 def test_free_memory_is_that_of_the_machine_or_less():
-    machine = memory.free_on_machine()
+    machine = free_on_machine()
     assert machine is not None
-    assert 0 < memory.free_memory() <= 1.2 * machine
+    assert 0 < free_memory() <= 1.2 * machine

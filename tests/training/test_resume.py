@@ -25,9 +25,8 @@ from hcdyna import (
     resume,
     train,
 )
-from hcdyna.results import run_json
-from hcdyna.results.store import Store
-from hcdyna.training import saving
+from hcdyna.runs import run_json, saving
+from hcdyna.runs.store import Store
 from hcdyna.types import Model
 
 SMALL = Settings(

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna import adam
 from hcdyna.agents.dqn import OUTPUT_SCALE
-from hcdyna.errors import SettingsError
-from hcdyna.networks import Activation, mlp
+from hcdyna.numerics import adam
+from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.settings import check, check_hidden, number
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
 
 

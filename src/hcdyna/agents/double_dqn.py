@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna.agents.dqn import OUTPUT_SCALE, q_learning, refuse_all_but_discrete_actions
-from hcdyna.fields import MOST
-from hcdyna.networks import Activation, Layer, Network, affine, affine_batch, mlp
+from hcdyna.numerics.networks import Activation, Layer, Network, affine, affine_batch, mlp
 from hcdyna.settings import check, check_hidden, number
+from hcdyna.settings.fields import MOST
 from hcdyna.types import Agent, Array, Spec
 
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna import adam
-from hcdyna.errors import SettingsError
-from hcdyna.fields import MOST
-from hcdyna.networks import Activation, Network, mlp
-from hcdyna.randomness import below, chance
+from hcdyna.numerics import adam
+from hcdyna.numerics.networks import Activation, Network, mlp
+from hcdyna.numerics.randomness import below, chance
 from hcdyna.settings import PythonOnly, check, check_hidden, number
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import MOST
 from hcdyna.types import Agent, Array, Info, Key, Perceptron, Spec, Transition
 
 OUTPUT_SCALE = 0.0003

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from hcdyna.errors import SettingsError
-from hcdyna.randomness import below, chance
+from hcdyna.numerics.randomness import below, chance
 from hcdyna.settings import check, number
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
 
 

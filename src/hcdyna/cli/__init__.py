@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hcdyna.cli.output import HelpShown, Output, ReaderGone, say
-from hcdyna.errors import Interrupted, RunError, SettingsError
+from hcdyna.settings.errors import Interrupted, RunError, SettingsError
 
 COMMANDS = {
     "train": "train agents, one per seed, all in one program",
@@ -87,7 +87,7 @@ def run(command: str, arguments: list[str]) -> None:
         print(USAGE.format(commands="\n".join(f"  {k:<10} {v}" for k, v in COMMANDS.items())))
         return
     if command == "--version":
-        from hcdyna import __version__
+        from hcdyna.version import __version__
 
         print(f"hcdyna {__version__}")
         return

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import tyro
 
 from hcdyna.cli.output import HelpShown
-from hcdyna.errors import SettingsError, words_of
-from hcdyna.fields import problems, shown
-from hcdyna.hints import nearest
+from hcdyna.settings.errors import SettingsError, words_of
+from hcdyna.settings.fields import problems, shown
+from hcdyna.settings.hints import nearest
 
 RunFolder = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help="The folder of a run.")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from hcdyna.errors import RunError
+from hcdyna.settings.errors import RunError
 
 
 class HelpShown(Exception):

@@ -15,12 +15,12 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from hcdyna.callbacks import Pace, brief, print_progress
-from hcdyna.errors import RunError
-from hcdyna.results.tracking import tracker
+from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.tracking import tracker
 from hcdyna.settings import Settings
+from hcdyna.settings.errors import RunError
 from hcdyna.statistics.summaries import mean_interval
-from hcdyna.training import train
-from hcdyna.training.run import Progress, Run
+from hcdyna.training.load import load_run
 
 OnChunk = Callable[[Progress], Any]
 
@@ -117,7 +117,7 @@ def cell(per_seed: Any) -> str:
     return f"{mean:.1f}" if len(per_seed) == 1 else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def load_agents(path: Path, load: Callable[..., Any] = train.load) -> Any:
+def load_agents(path: Path, load: Callable[..., Any] = load_run) -> Any:
     """What `load` finds, for its agents; if the curves are damaged, a warning says so."""
     try:
         return load(path)

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import with_reward_noise
-from hcdyna.fields import MOST
 from hcdyna.settings import check, number
+from hcdyna.settings.fields import MOST
 from hcdyna.types import Array, Box, Environment, Key, Outcome, Spec
 
 SECONDS = 0.2

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hcdyna.errors import RunError
-from hcdyna.files import write, write_with
-from hcdyna.plain import settings_to_plain
+from hcdyna.numerics.files import write, write_with
 from hcdyna.settings import Settings
+from hcdyna.settings.errors import RunError
+from hcdyna.settings.plain import settings_to_plain
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from hcdyna.errors import SettingsError
 from hcdyna.experiments.cells import Cell, Result
-from hcdyna.plain import settings_to_plain
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.plain import settings_to_plain
 from hcdyna.statistics.summaries import last_share
 from hcdyna.statistics.verdicts import Comparison, Kind, Verdict, compare, judge_all, with_failures
 

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna import ring
 from hcdyna.dyna import DynaState
+from hcdyna.numerics import ring
 from hcdyna.search_control.climbing import climb
 from hcdyna.settings import Settings, agent_of
 from hcdyna.types import Array

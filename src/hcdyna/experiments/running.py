@@ -13,20 +13,20 @@ from typing import Any
 
 import jax
 
-from hcdyna.errors import SettingsError
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.probes import CHANGES, FEW, PROBES
 from hcdyna.experiments.unfinished import Unfinished
-from hcdyna.plain import settings_to_plain
+from hcdyna.numerics.devices import available_cores, offer_every_core
+from hcdyna.numerics.surroundings import check_surroundings
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
-from hcdyna.results.record import describe
+from hcdyna.runs.record import describe
+from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.saving import interruptions
 from hcdyna.settings import Settings, with_numbers
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, forget_programs, shared_program
-from hcdyna.training.devices import available_cores, offer_every_core
-from hcdyna.training.run import Progress, Run
-from hcdyna.training.saving import interruptions
-from hcdyna.training.surroundings import check_surroundings
 from hcdyna.training.train import Crew, kernels_used
 
 MOST_AGENTS = {"cpu": 240, "gpu": 1_000}

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcdyna.errors import Interrupted
-from hcdyna.files import read_arrays, write_arrays
-from hcdyna.plain import settings_to_plain
-from hcdyna.results.record import describe
-from hcdyna.results.store import Store
-from hcdyna.training import checkpoint
-from hcdyna.training.run import Progress
+from hcdyna.numerics.files import read_arrays, write_arrays
+from hcdyna.runs import checkpoint
+from hcdyna.runs.record import describe
+from hcdyna.runs.run import Progress
+from hcdyna.runs.store import Store
+from hcdyna.settings.errors import Interrupted
+from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training.train import Crew, kernels_used
 
 if TYPE_CHECKING:

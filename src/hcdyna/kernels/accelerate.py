@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hcdyna.errors import SettingsError
 from hcdyna.kernels import build
 from hcdyna.kernels.climb import climb_along
 from hcdyna.kernels.plan import plan
 from hcdyna.kernels.sizes import MOST_ROWS, sizes, why_not_covered
 from hcdyna.settings import Settings
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Box, Environment, Info, Perceptron
 
 

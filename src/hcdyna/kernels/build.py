@@ -13,8 +13,8 @@ from pathlib import Path
 
 import jax
 
-from hcdyna.caches import NoCache, cache_folder, not_private
-from hcdyna.training.devices import start
+from hcdyna.numerics.caches import NoCache, cache_folder, not_private
+from hcdyna.numerics.devices import start
 
 FOLDER = Path(__file__).parent
 SOURCES = ("common.cuh", "network.cuh", "climb.cu", "plan.cu")

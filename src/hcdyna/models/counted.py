@@ -8,10 +8,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
-from hcdyna.errors import SettingsError
-from hcdyna.randomness import below
+from hcdyna.numerics import ring
+from hcdyna.numerics.randomness import below
 from hcdyna.settings import check, number
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Spec, Transition
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from hcdyna.errors import SettingsError
 from hcdyna.models.learned import LearnedModel
 from hcdyna.settings import PythonOnly, check
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Key, Model, Outcome
 
 Answer = Callable[[Array, Array, Array], Array]

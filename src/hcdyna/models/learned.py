@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from hcdyna import adam, registry, ring
-from hcdyna.errors import SettingsError
-from hcdyna.networks import Activation, mlp
-from hcdyna.settings import check, check_hidden, number
+from hcdyna.numerics import adam, ring
+from hcdyna.numerics.networks import Activation, mlp
+from hcdyna.settings import check, check_hidden, number, registry
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
 
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
-from hcdyna.errors import SettingsError
+from hcdyna.numerics import ring
 from hcdyna.planning import continuous, discrete
 from hcdyna.planning.budget import Budget, simulated_rows
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Info, Key, Pair, Rows, Scene, SearchControl, Spec, Transition
 
 TOLD = "td_error"

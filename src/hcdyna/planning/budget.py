@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna.randomness import chance
+from hcdyna.numerics.randomness import chance
 from hcdyna.settings import Training
 from hcdyna.types import Array, Key, SearchControl
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna.randomness import below, chance
+from hcdyna.numerics.randomness import below, chance
 from hcdyna.types import Agent, Array, Key, Scene, Transition
 
 

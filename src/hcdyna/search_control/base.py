@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from hcdyna import ring
+from hcdyna.numerics import ring
 from hcdyna.search_control.climbing import climb_along
 from hcdyna.types import Array, Info, Key, Pair, Rows, Scene, SearchControl, Transition
 

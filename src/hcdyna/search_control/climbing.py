@@ -12,9 +12,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from hcdyna.errors import SettingsError
-from hcdyna.networks import sum_rows
+from hcdyna.numerics.networks import sum_rows
 from hcdyna.search_control.moments import distance, root
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Key
 
 Noise = Literal["full", "diagonal", "none", "langevin"]

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna import ring
-from hcdyna.errors import SettingsError
-from hcdyna.randomness import below
+from hcdyna.numerics import ring
+from hcdyna.numerics.randomness import below
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import drawn
 from hcdyna.search_control.climbing import climb
 from hcdyna.settings import check, number
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from hcdyna.errors import SettingsError
-from hcdyna.fields import MOST
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.surfaces import Surface, on_surface, values_of
 from hcdyna.settings import check, number
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import MOST
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 
 

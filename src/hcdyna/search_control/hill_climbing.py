@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
-from hcdyna.fields import MOST
+from hcdyna.numerics import ring
 from hcdyna.search_control import moments
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.climbing import (
@@ -23,6 +22,7 @@ from hcdyna.search_control.climbing import (
 )
 from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
 from hcdyna.settings import PythonOnly, check, number
+from hcdyna.settings.fields import MOST
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
 
 Criterion = Callable[[Key, Scene], Callable[[Array], Array]]

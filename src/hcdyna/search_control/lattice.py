@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.randomness import below
+from hcdyna.numerics.randomness import below
 from hcdyna.types import Array, Key
 
 NEIGHBOURS = np.array([move for move in itertools.product((-1, 0, 1), repeat=2) if any(move)])

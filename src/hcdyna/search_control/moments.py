@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna.networks import sum_rows
+from hcdyna.numerics.networks import sum_rows
 from hcdyna.types import Array
 
 

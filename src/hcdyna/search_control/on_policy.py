@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hcdyna import ring
+from hcdyna.numerics import ring
 from hcdyna.search_control.base import drawn
 from hcdyna.types import Environment, SearchControl
 

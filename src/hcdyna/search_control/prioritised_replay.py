@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
+from hcdyna.numerics import ring
 from hcdyna.settings import Training, check, number
 from hcdyna.types import Array, Key, Rows, Scene, SearchControl, Transition
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
-from hcdyna.fields import MOST, check, number
+from hcdyna.numerics import ring
 from hcdyna.search_control.base import drawn, queued
+from hcdyna.settings.fields import MOST, check, number
 from hcdyna.types import Array, Environment, Info, Key, Rows, Scene, SearchControl, Transition
 
 

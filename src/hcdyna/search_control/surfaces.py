@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.errors import SettingsError
-from hcdyna.optimal_values import from_recipe, value_iteration
 from hcdyna.search_control.base import with_value
+from hcdyna.search_control.optimal_values import from_recipe, value_iteration
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Scene, SearchControl, Spec
 
 Surface = Literal["estimate", "optimal", "recipe"]

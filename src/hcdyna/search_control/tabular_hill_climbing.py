@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
-from hcdyna.fields import MOST
+from hcdyna.numerics import ring
 from hcdyna.search_control.base import queued
 from hcdyna.search_control.lattice import lattice_climb
 from hcdyna.search_control.surfaces import Surface, lattice_of, on_surface, values_of
 from hcdyna.settings import check, number
+from hcdyna.settings.fields import MOST
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 
 

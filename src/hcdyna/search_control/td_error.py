@@ -8,11 +8,11 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
-from hcdyna.errors import SettingsError
+from hcdyna.numerics import ring
 from hcdyna.search_control.base import Queued, with_value
 from hcdyna.search_control.hill_climbing import HillClimbing
 from hcdyna.settings import check
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 
 

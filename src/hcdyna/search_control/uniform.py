@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import jax
 
-from hcdyna.randomness import below
+from hcdyna.numerics.randomness import below
 from hcdyna.search_control.base import drawn
 from hcdyna.types import Array, Environment, Key, Scene, SearchControl
 

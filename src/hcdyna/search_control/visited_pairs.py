@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hcdyna import ring
-from hcdyna.errors import SettingsError
+from hcdyna.numerics import ring
 from hcdyna.search_control.base import drawn
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Environment, Key, Pair, Scene, SearchControl
 
 

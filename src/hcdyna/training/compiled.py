@@ -19,11 +19,11 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hcdyna.dyna import DynaState, build
-from hcdyna.errors import SettingsError
+from hcdyna.numerics.devices import compiler_options, most_turns_at_once
+from hcdyna.numerics.randomness import below
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS, Budget, budget_of
-from hcdyna.randomness import below
 from hcdyna.settings import Settings, traced_numbers, with_numbers
-from hcdyna.training.devices import compiler_options, most_turns_at_once
+from hcdyna.settings.errors import SettingsError
 from hcdyna.training.evaluation import evaluate_agent
 from hcdyna.types import Array, Info, Key, Spec, Transition
 

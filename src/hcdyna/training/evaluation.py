@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from hcdyna import ring
+from hcdyna.numerics import ring
+from hcdyna.runs.episodes import run_episode
 from hcdyna.search_control.moments import distance
 from hcdyna.settings import Settings, agent_of
-from hcdyna.training.devices import most_turns_at_once
-from hcdyna.types import Agent, Array, Environment, Info, Key, Model
+from hcdyna.types import Array, Environment, Info, Key, Model
 
 STREAM = 0x45564C
 """Sets the random numbers of evaluation apart from those of training with the same seed."""
 
 TRIED = 128
 """Transitions that the model is tried on."""
-
-
-class Episode(NamedTuple):
-    """An episode under way."""
-
-    key: Key
-    obs: Array
-    total: Array
-    length: Array
-    over: Array
 
 
 def evaluate_agent(
@@ -64,35 +54,3 @@ def model_error(key: Key, env: Environment, model: Model, state: Any) -> Array:
 
     model_keys, env_keys = (jax.random.split(key, TRIED) for key in (model_key, env_key))
     return jnp.mean(jax.vmap(error)(model_keys, env_keys, rows.obs, rows.action))
-
-
-def run_episode(
-    key: Key, env: Environment, agent: Agent, state: Any, epsilon: Array | float
-) -> tuple[Array, Array]:
-    """The sum of rewards and the number of steps of one episode, cut at the time limit.
-
-    Discrete actions are ε-greedy; continuous ones are without noise, whatever ε.
-    """
-    key, reset_key = jax.random.split(key)
-    zero = jnp.zeros(())
-    start = Episode(key, env.reset(reset_key), zero, jnp.zeros((), jnp.int32), zero > 1)
-
-    def step(episode: Episode) -> Episode:
-        key, act_key, env_key = jax.random.split(episode.key, 3)
-        if env.spec.num_actions is None:
-            action = agent.greedy(state, episode.obs)
-        else:
-            action = agent.act(act_key, state, episode.obs, epsilon)
-        outcome = env.dynamics(env_key, episode.obs, action)
-        length = episode.length + 1
-        over = outcome.terminated | (length >= env.spec.time_limit)
-        return Episode(key, outcome.next_obs, episode.total + outcome.reward, length, over)
-
-    def unless_over(_: int, episode: Episode) -> Episode:
-        return jax.tree.map(partial(jnp.where, episode.over), episode, step(episode))
-
-    block, turn = most_turns_at_once(), step
-    if block > 1:
-        turn = partial(jax.lax.fori_loop, 0, block, unless_over)
-    end = jax.lax.while_loop(lambda episode: ~episode.over, turn, start)
-    return end.total, end.length

@@ -16,23 +16,24 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hcdyna.callbacks import all_of, is_true
-from hcdyna.errors import RunError, SettingsError
-from hcdyna.fields import path_of, seeds_of
-from hcdyna.hosted.environment import Hosted
-from hcdyna.hosted.failure import HostFailed
-from hcdyna.importing import refuse_while_importing
+from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.gymnasium.theirs.failure import HostFailed
 from hcdyna.kernels.accelerate import accelerate
-from hcdyna.plain import settings_to_plain
-from hcdyna.results.record import describe, warn_of_changes
-from hcdyna.results.store import Store, step_of
+from hcdyna.numerics.devices import mesh_for
+from hcdyna.runs import checkpoint
+from hcdyna.runs.record import describe, warn_of_changes
+from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.saving import Saving, interruptions
+from hcdyna.runs.store import Store, step_of
 from hcdyna.settings import Settings, agent_of
-from hcdyna.shorthand import settings_named
-from hcdyna.training import checkpoint, memory
+from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.settings.fields import path_of, seeds_of
+from hcdyna.settings.importing import refuse_while_importing
+from hcdyna.settings.plain import settings_to_plain
+from hcdyna.settings.shorthand import settings_named
+from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
 from hcdyna.training.compiled import spread as spread_over
-from hcdyna.training.devices import mesh_for
-from hcdyna.training.run import Progress, Run
-from hcdyna.training.saving import Saving, interruptions
 from hcdyna.types import Info
 
 OnChunk = Callable[[Progress], Any]
@@ -103,33 +104,11 @@ def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:
     return memory.summary(crew.shapes, crew.agents)
 
 
-def load(folder: str | Path, curves: bool = True) -> Run:
-    """A run from its folder, finished or not; the agents are read when they are asked for.
-
-    Nothing that the run names is imported before its agents act. Without `curves`, the agents of a
-    run can be used whose curves are damaged.
-    """
-    store = Store.open(path_of(folder))
-    try:
-        progress = store.progress() if curves else Progress(store.described, store.seeds)
-    except RunError as error:
-        raise RunError(f"{error}; its agents can still be used (eval, watch)") from None
-
-    def final() -> AgentLife:
-        crew = Crew(store.settings, store.seeds)
-        found = crew.newest(store)
-        if found is None:
-            raise RunError(f"{folder}: no checkpoint yet")
-        return found[1]
-
-    return Run.of(progress, final, store.folder)
-
-
 def programs_for(static: Settings, mesh: Mesh, agents: int, seeds: list[int]) -> Programs:
     """The programs of a run; those of environments on the host belong to it alone."""
     if not isinstance(static.environment, Hosted):
         return compile_programs(static, mesh)
-    from hcdyna.hosted.programs import hosted_programs
+    from hcdyna.training.hosted import hosted_programs
 
     return hosted_programs(static, seeds * (agents // len(seeds)))
 

@@ -38,7 +38,7 @@ class Bench:
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(Bench, arguments, "bench")
-    from hcdyna.files import explained, write
+    from hcdyna.numerics.files import explained, write
 
     # Better to find out now that the folder can't be written than when all is measured.
     with explained(options.out):
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str]) -> None:
         tempfile.TemporaryFile(dir=options.out).close()
     from rich.console import Console
 
-    from hcdyna.benchmark import show, suite
-    from hcdyna.results.plots import save_figure
+    from hcdyna.bench import show, suite
+    from hcdyna.figures.plots import save_figure
 
     plan = suite.QUICK if options.quick else suite.FULL
     if not options.peers:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from hcdyna.cli.options import parse
 from hcdyna.cli.output import show
-from hcdyna.fields import number
+from hcdyna.settings.fields import number
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class CheckEnv:
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(CheckEnv, arguments, "check-env")
-    from hcdyna.hosted.checking import check_environment
-    from hcdyna.hosted.environment import Hosted
+    from hcdyna.gymnasium.theirs.checking import check_environment
+    from hcdyna.gymnasium.theirs.environment import Hosted
 
     hosted = Hosted(
         options.id,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hcdyna.cli.options import RunFolder, parse
 from hcdyna.cli.output import show
-from hcdyna.fields import number
-from hcdyna.words import count
+from hcdyna.settings.fields import number
+from hcdyna.settings.words import count
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hcdyna.cli.options import RunFolder, parse
-from hcdyna.errors import SettingsError
-from hcdyna.words import count
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.words import count
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("export: choose one of --csv and --parquet")
     if options.parquet and options.out is None:
         raise SettingsError("export: --parquet needs a file, --out FILE")
-    from hcdyna.files import explained
-    from hcdyna.training.train import load
+    from hcdyna.numerics.files import explained
+    from hcdyna.training.load import load_run
 
-    run = load(options.run)
+    run = load_run(options.run)
     columns = run.curves() if options.what == "curves" else run.diagnostics()
     if options.out is None:
         write_csv(sys.stdout, columns)

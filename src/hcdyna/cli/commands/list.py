@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hcdyna import presets, registry
 from hcdyna.cli.options import parse
-from hcdyna.errors import RunError, SettingsError
+from hcdyna.settings import presets, registry
+from hcdyna.settings.errors import RunError, SettingsError
 
 GROUPS = {
     "environments": "environments",
@@ -75,7 +75,7 @@ def listing(title: str, rows: dict[str, str]) -> Table:
 def runs(folder: Path) -> Table:
     """Every run below a folder, with how far it is and how it does."""
     from hcdyna.cli.show import at_step, cell, diverged_at
-    from hcdyna.training.train import load
+    from hcdyna.training.load import load_run
 
     if not folder.is_dir() and folder != USUAL:  # which there is only after the first run
         raise RunError(f"--folder {folder}: no such folder")
@@ -85,7 +85,7 @@ def runs(folder: Path) -> Table:
     for path in sorted(found.parent for found in folder.rglob("run.json")):
         place = escape(str(path.relative_to(folder)))
         try:
-            run = load(path)
+            run = load_run(path)
         except (RunError, SettingsError) as error:
             table.add_row(place, escape(f"can't be read: {error}"))
             continue

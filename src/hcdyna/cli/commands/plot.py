@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from hcdyna.cli.options import RunFolders, parse
-from hcdyna.errors import SettingsError
-from hcdyna.fields import number
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import number
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -38,12 +38,12 @@ def main(arguments: Sequence[str]) -> None:
     if not options.runs:
         raise SettingsError("plot: name at least one run folder")
     from hcdyna.cli.show import load_agents
-    from hcdyna.files import explained
-    from hcdyna.results.plots import plot_agent, plot_curves
-    from hcdyna.training.train import load
+    from hcdyna.figures.plots import plot_agent, plot_curves
+    from hcdyna.numerics.files import explained
+    from hcdyna.training.load import load_run
 
     if options.what == "curves":
-        runs = [load(folder) for folder in options.runs]
+        runs = [load_run(folder) for folder in options.runs]
         figure = plot_curves(runs, statistic=options.statistic)
     else:
         run = load_agents(options.runs[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hcdyna.cli.options import RunFolders, parse
-from hcdyna.errors import SettingsError
+from hcdyna.settings.errors import SettingsError
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ def main(arguments: Sequence[str]) -> None:
     options = parse(Report, arguments, "report")
     if not options.runs:
         raise SettingsError("report: name at least one run folder")
-    from hcdyna.files import explained
-    from hcdyna.results.report import write_report
-    from hcdyna.training.train import load
+    from hcdyna.figures.report import write_report
+    from hcdyna.numerics.files import explained
+    from hcdyna.training.load import load_run
 
     home = options.runs[0] if len(options.runs) == 1 else Path()
     out = options.out or home / "report.html"
-    runs = [load(folder) for folder in options.runs]
+    runs = [load_run(folder) for folder in options.runs]
     with explained(out):
         write_report(runs, out)
     print(out)

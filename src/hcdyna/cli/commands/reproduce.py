@@ -11,9 +11,9 @@ import tyro
 
 from hcdyna.cli.options import parse
 from hcdyna.cli.output import show
-from hcdyna.errors import SettingsError
-from hcdyna.fields import number
-from hcdyna.words import count
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import number
+from hcdyna.settings.words import count
 
 
 @dataclass(frozen=True)

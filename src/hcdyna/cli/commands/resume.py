@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hcdyna.cli.options import RunFolder, parse
-from hcdyna.errors import Interrupted
+from hcdyna.settings.errors import Interrupted
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Resume:
 def main(arguments: Sequence[str]) -> None:
     options = parse(Resume, arguments, "resume")
     from hcdyna.cli.show import follow
-    from hcdyna.results.store import Store
+    from hcdyna.runs.store import Store
     from hcdyna.training.train import resume
 
     store = Store.open(options.run)

@@ -13,13 +13,12 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
 
-from hcdyna import presets, registry
 from hcdyna.cli.options import parse
-from hcdyna.errors import Interrupted, SettingsError
-from hcdyna.fields import MOST_SEEDS
-from hcdyna.files import explained
-from hcdyna.plain import name_in_files
-from hcdyna.settings import CHOICES, Evaluation, Settings, Training
+from hcdyna.numerics.files import explained
+from hcdyna.settings import CHOICES, Evaluation, Settings, Training, presets, registry
+from hcdyna.settings.errors import Interrupted, SettingsError
+from hcdyna.settings.fields import MOST_SEEDS
+from hcdyna.settings.plain import name_in_files
 
 FLAGS = {"environment": "env", "agent": "agent", "model": "model", "search_control": "search"}
 """Prefix of the options of each choice."""

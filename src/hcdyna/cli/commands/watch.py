@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hcdyna.cli.options import RunFolder, parse
-from hcdyna.fields import MOST, number
+from hcdyna.settings.fields import MOST, number
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Watch:
 def main(arguments: Sequence[str]) -> None:
     options = parse(Watch, arguments, "watch")
     from hcdyna.cli.show import load_agents
-    from hcdyna.results.films import checked
-    from hcdyna.results.watch import watch
-    from hcdyna.training.policy_file import load
-    from hcdyna.training.trained import TrainedAgent
+    from hcdyna.figures.films import checked
+    from hcdyna.figures.watch import watch
+    from hcdyna.runs.trained import TrainedAgent
+    from hcdyna.training.load import load
 
     out = checked(options.out, options.fps)
     agent, note = load_agents(options.run, load), ""

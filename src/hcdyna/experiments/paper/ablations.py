@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hcdyna import HillClimbing, presets
+from hcdyna import HillClimbing
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.claims import Scores, read_claims
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.scale import PICKED, Scale, changed, settings
+from hcdyna.settings import presets
 from hcdyna.statistics.summaries import mean_interval
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from hcdyna.environments import grid_world
 from hcdyna.experiments.cells import Result
 from hcdyna.experiments.paper.scale import Scale
-from hcdyna.results.curves import COLOURS as NAMED
-from hcdyna.results.curves import MORE_COLOURS
+from hcdyna.figures.curves import COLOURS as NAMED
+from hcdyna.figures.curves import MORE_COLOURS
 from hcdyna.statistics.summaries import last_share, mean_interval
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import SCALES, Scale
 from hcdyna.experiments.running import Say, run_missing
-from hcdyna.files import write
-from hcdyna.words import count
+from hcdyna.numerics.files import write
+from hcdyna.settings.words import count
 
 LONGEST = "fig4"
 NO_METADATA = {"Software": None}

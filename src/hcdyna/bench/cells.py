@@ -1,0 +1,137 @@
+"""One measurement: what it is of, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from hcdyna.agents.dqn import DQN
+from hcdyna.bench.counts import multiply_adds
+from hcdyna.bench.ours import Ours
+from hcdyna.numerics.devices import mesh_for
+from hcdyna.numerics.memory import WORKSPACE, amount
+from hcdyna.search_control.hill_climbing import HillClimbing
+from hcdyna.settings import Settings, Training
+from hcdyna.settings.words import count
+from hcdyna.training import compiled, memory
+from hcdyna.training.train import kernels_used
+
+REPLAY_SIZE, QUEUE_SIZE = 20_000, 100_000
+"""Smaller than the paper's, so that 1,920 agents fit into the memory of most machines."""
+WARMUP = 1_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one measurement is of."""
+
+    strategy: str
+    n: int
+    """Planning updates a step."""
+    agents: int
+    k: int = 100
+    """Climb steps a step, where the strategy climbs."""
+    environment: str = "GridWorld"
+    width: int = 32
+    """Units of each of the two hidden layers."""
+
+    def settings(self) -> Settings:
+        """At the learning rate of the peers."""
+        climbing = HillClimbing(steps=self.k, queue_size=QUEUE_SIZE)
+        return Settings(
+            environment=self.environment,
+            agent=DQN(learning_rate=1e-3, hidden=(self.width, self.width)),
+            search_control=climbing if self.strategy == "hill_climbing" else self.strategy,
+            training=Training(
+                planning_steps=self.n, warmup=WARMUP, replay_size=REPLAY_SIZE, kernels="auto"
+            ),
+        )
+
+    def __str__(self) -> str:
+        agents = count(self.agents, "agent")
+        climb = f"k = {self.k}, " if self.strategy == "hill_climbing" else ""
+        return (
+            f"{self.strategy}, {self.environment}, {climb}n = {self.n}, "
+            f"width {self.width}, {agents}"
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured, or why it was not."""
+
+    cell: Cell
+    multiply_adds: int
+    """Of one environment step of one agent."""
+    kernels: str
+    """Whether the fused GPU kernels ran, or why they didn't."""
+    rates: tuple[float, ...] = ()
+    """Environment steps per second of all agents together, round by round."""
+    compile_seconds: float = 0.0
+    peak_bytes: int = 0
+    """Of the compiled program on all devices, by XLA's own count."""
+    skipped: str | None = None
+
+    @property
+    def rate(self) -> float:
+        """Median of the rounds; not a number if there are none."""
+        return float(np.median(self.rates)) if self.rates else float("nan")
+
+    def share(self, peak: float) -> float:
+        """Multiply-adds a second over those of a large product of matrices."""
+        return self.rate * self.multiply_adds / peak
+
+    def record(self, peak: float) -> dict[str, Any]:
+        """For a JSON file."""
+        found = asdict(self.cell) | {"multiply_adds": self.multiply_adds, "kernels": self.kernels}
+        if self.skipped is not None:
+            return found | {"skipped": self.skipped}
+        return found | {
+            "steps_per_second": self.rate,
+            "rates": list(self.rates),
+            "compile_seconds": self.compile_seconds,
+            "peak_bytes": self.peak_bytes,
+            "share_of_peak": self.share(peak),
+        }
+
+
+def prepare(cell: Cell) -> Ours | str:
+    """The program of a cell, ready to be timed, or why there is none."""
+    settings = cell.settings()
+    reason = too_large(settings, cell.agents)
+    if reason is not None:
+        return reason
+    try:
+        return Ours(settings, cell.agents, WARMUP)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        return "out of memory"
+
+
+def result(cell: Cell, ours: Ours | str, rates: Sequence[float] = ()) -> Result:
+    """What was measured with a program, or why there is none."""
+    settings = cell.settings()
+    count, kernels = multiply_adds(settings), kernels_used(settings)
+    if isinstance(ours, str):
+        return Result(cell, count, kernels, skipped=ours)
+    return Result(cell, count, kernels, tuple(rates), ours.compile_seconds, ours.peak_bytes)
+
+
+def too_large(settings: Settings, agents: int) -> str | None:
+    """Why so many agents do not fit into memory; None if they do."""
+    static, table = compiled.shared_program([settings])
+    mesh = mesh_for(agents)
+    programs = compiled.compile_programs(static, mesh)
+    rows = agents + -agents % mesh.size
+    seeds = jax.ShapeDtypeStruct((rows,), np.uint32)
+    numbers = {path: jax.ShapeDtypeStruct((rows,), np.float32) for path in table}
+    shapes = jax.eval_shape(programs.init, seeds, numbers)
+    total, there = sum(memory.needed(shapes).values()) + WORKSPACE, memory.available()
+    if there is None or total <= there:
+        return None
+    return f"needs {amount(total)}, and {amount(there)} are free"

@@ -1,0 +1,207 @@
+"""All measurements of `hcdyna bench`, one after the other, and their record."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from hcdyna.bench import counts, versus
+from hcdyna.bench.cells import Cell, Result, prepare, result
+from hcdyna.bench.ours import Ours
+from hcdyna.bench.peers import Peer
+from hcdyna.numerics.devices import offer_every_core
+from hcdyna.runs.record import commit, versions
+
+FORMAT = 1
+STRATEGIES = ("replay", "on_policy", "hill_climbing")
+CENTRE = Cell("hill_climbing", n=10, agents=30)
+"""What the scaling series vary one at a time."""
+LARGE = 200e6
+"""Bytes of a program that is not kept beside others."""
+FEWEST_STEPS = 5
+"""In a round, however long they take; on a GPU a whole block of them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, and for how long."""
+
+    grid: tuple[Cell, ...]
+    series: dict[str, tuple[Any, ...]]
+    """Field of the cell → values of it, everything else as in the centre."""
+    peers: dict[Peer, tuple[Cell, ...]]
+    rounds: int
+    seconds: float
+    """Roughly how long a round of ours takes."""
+    peer_rounds: int = 5
+    peer_steps: float = 1.0
+    """Share of a peer's usual number of steps."""
+
+
+def grid(ns: tuple[int, ...], agents: tuple[int, ...]) -> tuple[Cell, ...]:
+    """Strategies × n × agents."""
+    return tuple(Cell(*choice) for choice in itertools.product(STRATEGIES, ns, agents))
+
+
+ENVIRONMENTS = ("GridWorld", "CartPole", "Acrobot")
+FULL = Plan(
+    grid((1, 10, 30), (1, 30, 480, 1920)),
+    {
+        "k": (10, 100, 300),
+        "n": (1, 3, 10, 30),
+        "agents": (1, 3, 10, 30, 100, 480, 1920),
+        "environment": ENVIRONMENTS,
+        "width": (16, 32, 64, 128),
+    },
+    versus.GROUPS,
+    rounds=5,
+    seconds=0.6,
+)
+QUICK = Plan(
+    grid((1, 10), (1, 30)),
+    {
+        "k": (10, 100, 300),
+        "n": (1, 3, 10),
+        "agents": (1, 3, 10, 30),
+        "environment": ENVIRONMENTS,
+        "width": (16, 32, 64),
+    },
+    versus.GROUPS,
+    rounds=5,
+    seconds=0.3,
+    peer_rounds=3,
+    peer_steps=0.4,
+)
+
+
+class Bench:
+    """A run of the suite; no cell is measured twice."""
+
+    def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
+        self.plan, self.tell = plan, tell
+        self.results: dict[Cell, Result] = {}
+        self.programs: dict[Cell, Ours] = {}
+
+    def run(self) -> dict[str, Any]:
+        """Compile everything, then measure in turn, then beside peers."""
+        offer_every_core()
+        began, start = datetime.now(UTC), time.perf_counter()
+        plan, peaks = self.plan, measured_peaks()
+        self.tell(f"{device_name()}: {amount(peaks['float32'])} multiply-adds a second in float32")
+        varied = [replace(CENTRE, **{k: v}) for k, values in plan.series.items() for v in values]
+        every_cell = dict.fromkeys([*plan.grid, *varied])
+        for place, cell in enumerate(every_cell, 1):
+            self.begin(cell, f"{place} of {len(every_cell)}: {cell}")
+        self.take_turns()
+        compared = [row for peer, cells in plan.peers.items() for row in self.compare(peer, cells)]
+        # Once more, since a peak is the best there is, and the machine may have been busy.
+        peaks = {name: max(best, peaks[name]) for name, best in measured_peaks().items()}
+        record = {cell: found.record(peaks["float32"]) for cell, found in self.results.items()}
+        return {
+            "format": FORMAT,
+            "device": device_name(),
+            "versions": versions(),
+            "commit": commit(),
+            "command": sys.argv,
+            "started": began.isoformat(timespec="seconds"),
+            "seconds": time.perf_counter() - start,
+            "multiply_adds_per_second": peaks,
+            "grid": [record[cell] for cell in plan.grid],
+            "scaling": {
+                field: [record[replace(CENTRE, **{field: value})] for value in values]
+                for field, values in plan.series.items()
+            },
+            "peers": compared,
+        }
+
+    def begin(self, cell: Cell, name: str) -> None:
+        """Compile and warm up. What is too large to be kept beside others is measured at once."""
+        ours = prepare(cell)
+        if isinstance(ours, str):
+            self.results[cell] = result(cell, ours)
+            self.tell(f"{name}: skipped, {ours}")
+            return
+        self.tell(f"{name}: compiled in {ours.compile_seconds:.1f} s")
+        if ours.peak_bytes <= LARGE:
+            self.programs[cell] = ours
+        else:
+            rates = [self.rate(ours) for _ in range(self.plan.rounds)]
+            self.results[cell] = result(cell, ours, rates)
+
+    def take_turns(self) -> None:
+        """Measure the programs kept, round by round, so that a busy minute is bad for all alike."""
+        rates: dict[Cell, list[float]] = {cell: [] for cell in self.programs}
+        for place in range(1, self.plan.rounds + 1):
+            self.tell(f"{len(rates)} programs in turn, round {place} of {self.plan.rounds}")
+            for cell, ours in self.programs.items():
+                rates[cell].append(self.rate(ours))
+        for cell, ours in self.programs.items():
+            self.results[cell] = result(cell, ours, rates[cell])
+
+    def rate(self, ours: Ours) -> float:
+        """Environment steps per second in one round."""
+        return ours.measure_for(self.plan.seconds, FEWEST_STEPS)
+
+    def compare(self, peer: Peer, cells: tuple[Cell, ...]) -> list[dict[str, Any]]:
+        """One peer beside some of ours; or a line that says what is missing."""
+        missing = peer.missing()
+        if missing is not None:
+            self.tell(f"{peer.name}: not installed, so left out ({missing})")
+            return [{"peer": peer.name, "missing": missing}]
+        cells = tuple(cell for cell in cells if cell in self.programs)
+        if not cells:
+            return []
+        self.tell(f"beside {peer.name}, {self.plan.peer_rounds} rounds")
+        turns = versus.take_turns(
+            [self.programs[cell] for cell in cells],
+            peer,
+            self.plan.peer_rounds,
+            self.plan.seconds,
+            max(1, round(peer.steps * self.plan.peer_steps)),
+        )
+        return [
+            {"peer": peer.name, "ours": asdict(cell), **turn.record()}
+            for cell, turn in zip(cells, turns, strict=True)
+        ]
+
+
+def measured_peaks() -> dict[str, float]:
+    """Multiply-adds a second: all in float32, and as JAX multiplies by default (TF32 on GPUs)."""
+    return {"float32": counts.peak("highest"), "default": counts.peak("default")}
+
+
+def amount(x: float) -> str:
+    """A large number, in words."""
+    for word, scale in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if x >= scale:
+            return f"{x / scale:.3g} {word}"
+    return f"{x:.3g}"
+
+
+def device_name() -> str:
+    """What this machine computes on, for people."""
+    devices = jax.devices()
+    count = len(devices)
+    if devices[0].platform != "cpu":
+        return f"{count} × {devices[0].device_kind}" if count > 1 else devices[0].device_kind
+    return f"{count} CPU core{'s' if count > 1 else ''}{processor()}"
+
+
+def processor() -> str:
+    """The model of the processor, in brackets, where Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    marks = re.compile(r"\((R|TM)\)")
+    return f" ({marks.sub('', names[0])})" if names else ""

@@ -1,0 +1,75 @@
+"""GridWorld for Gymnasium, with four moves or any move."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from hcdyna.environments.grid_world import (
+    DIRECTIONS,
+    GOAL,
+    HOLE,
+    MOVE,
+    START,
+    WALL,
+    GridWorld,
+    GridWorldContinuous,
+    in_wall,
+)
+from hcdyna.gymnasium.ours.base import World, checked_choice
+from hcdyna.gymnasium.ours.drawing import Picture, goal, start, wall
+from hcdyna.settings.errors import SettingsError
+
+
+class _Square(World):
+    """The unit square with its wall; a subclass turns an action into a move."""
+
+    def _start(self) -> np.ndarray:
+        return self.np_random.random(2, dtype=np.float32) * np.float32(START)
+
+    def _outcome(self, action: Any) -> tuple[np.ndarray, float, bool]:
+        end = self.state + self._displacement(action)
+        if self.settings.wall and in_wall(end):
+            end = self.state
+        state = end.clip(0.0, 1.0)
+        terminated = (state >= GOAL).all()
+        return state, self.settings.goal_reward if terminated else -1.0, terminated
+
+    @abstractmethod
+    def _displacement(self, action: Any) -> np.ndarray:
+        """The move that an action asks for, before wall and box have their say."""
+
+    def _position(self) -> tuple[float, float]:
+        return float(self.state[0]), float(self.state[1])
+
+    def _draw(self) -> Picture:
+        heights = ((0.0, HOLE[0]), (HOLE[1], 1.0)) if self.settings.wall else ()
+        walls = [wall(WALL[0], low, WALL[1], high) for low, high in heights]
+        return Picture([start(0.0, 0.0, START, START), goal(GOAL, GOAL, 1.0, 1.0), *walls])
+
+
+class GridWorldEnv(_Square):
+    """Four moves of 0.05: up, down, left, right; −1 a step until the far corner."""
+
+    settings_class = GridWorld
+
+    def _displacement(self, action: Any) -> np.ndarray:
+        direction = DIRECTIONS[checked_choice(self.action_space, action)]
+        if not self.settings.move_noise:
+            return MOVE * direction
+        noise = self.settings.move_noise * self.np_random.standard_normal(dtype=np.float32)
+        return (MOVE + noise) * direction
+
+
+class GridWorldContinuousEnv(_Square):
+    """Actions in [−1, 1]², each a move of 0.05·action; actions outside are clipped."""
+
+    settings_class = GridWorldContinuous
+
+    def _displacement(self, action: Any) -> np.ndarray:
+        action = np.asarray(action, np.float32)
+        if action.shape != (2,) or np.isnan(action).any():
+            raise SettingsError(f"action = {action}: must be two numbers from -1 to 1")
+        return MOVE * action.clip(-1.0, 1.0)

@@ -1,0 +1,181 @@
+"""Environments of all agents on the host, with everything that they answer checked."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hcdyna.gymnasium.theirs.answers import LARGEST, is_flag, is_number, shown
+from hcdyna.gymnasium.theirs.environment import Hosted, to_action
+from hcdyna.gymnasium.theirs.failure import Hanging, Keeper, Left, reason
+from hcdyna.gymnasium.theirs.processes import Remote, environments, step_all
+from hcdyna.settings.errors import RunError, SettingsError
+
+SLOW = 1e-3
+"""Seconds a step, beyond which a process of its own pays: asking one takes time, too."""
+STEPS = 20
+"""To find out."""
+
+Read = Callable[[np.ndarray], np.ndarray]
+"""What is made of an observation."""
+
+
+class Step(NamedTuple):
+    """What all environments answered to one action each; `obs` is the true final observation."""
+
+    obs: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+
+
+def as_float32(obs: np.ndarray) -> np.ndarray:
+    """A copy, since environments may write into what they returned."""
+    return np.array(obs, np.float32)
+
+
+class Worlds:
+    """`count` environments. After an episode's end each waits for `reset`.
+
+    All their code runs in the thread of `keeper`. `options` are those of `gymnasium.make`.
+    """
+
+    def __init__(
+        self,
+        hosted: Hosted,
+        count: int,
+        read: Read = as_float32,
+        keeper: Keeper | None = None,
+        **options: Any,
+    ) -> None:
+        self.hosted, self.read, self.steps = hosted, read, 0
+        self.keeper = Keeper() if keeper is None else keeper
+        self.envs: list[Any] = []
+        apart = hosted.processes == "on" or (
+            hosted.processes == "auto" and count > 1 and is_slow(hosted)
+        )
+
+        def make() -> tuple[list[Any], Any, Any]:
+            envs = environments(hosted, count, apart, options)
+            return envs, envs[0].observation_space, envs[0].action_space
+
+        try:
+            self.envs, self.space, self.actions = self._ask("make", make, math.inf)
+        except SettingsError as error:  # the settings are good: one like it was made before
+            raise RunError(str(error)) from None
+
+    def reset(self, index: int, seed: int | None = None) -> np.ndarray:
+        """A new episode of one agent."""
+        env = self.envs[index]
+        answer = self._ask("reset", lambda: env.reset(seed=seed), self.hosted.reset_timeout)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise self._wrong("reset", "did not return (obs, info)")
+        return self._seen(answer[0], "reset")
+
+    def step(self, actions: np.ndarray, which: Sequence[int] | None = None) -> Step:
+        """One step of all agents, or of some; an action is an index or numbers in [−1, 1]."""
+        return self.take([to_action(self.actions, x) for x in actions], which)
+
+    def take(self, actions: list[Any], which: Sequence[int] | None = None) -> Step:
+        """The same with actions of the environment's own."""
+        self.steps += 1
+        envs = self.envs if which is None else [self.envs[index] for index in which]
+        answers = self._ask(
+            "step", lambda: step_all(envs, actions, self.keeper.pulse), self.hosted.step_timeout
+        )
+        obs, reward, terminated, truncated = zip(*map(self._checked, answers), strict=True)
+        return Step(
+            np.stack(obs), np.array(reward, np.float32), np.array(terminated), np.array(truncated)
+        )
+
+    def picture(self) -> Any:
+        """What the first environment draws."""
+        return self._ask("render", self.envs[0].render, self.hosted.step_timeout)
+
+    def close(self) -> None:
+        """With a warning if an environment can't be closed; one that hangs is left as it is."""
+        for env in [] if self.keeper.left else self.envs:
+            try:
+                self._ask("close", env.close, self.hosted.step_timeout)
+            except RunError as error:
+                warnings.warn(str(error), stacklevel=2)
+
+    def _checked(self, answer: Any) -> tuple[np.ndarray, float, bool, bool]:
+        if not isinstance(answer, tuple) or len(answer) != 5:
+            raise self._wrong("step", "did not return (obs, reward, terminated, truncated, info)")
+        obs, reward, terminated, truncated, _ = answer
+        if not is_number(reward):
+            what = f"returned the reward {shown(reward)}; must be a finite number in float32"
+            raise self._wrong("step", what)
+        for name, flag in (("terminated", terminated), ("truncated", truncated)):
+            if not is_flag(flag):
+                what = f"returned {name} = {shown(flag)}; must be True or False"
+                raise self._wrong("step", what)
+        return self._seen(obs, "step"), float(reward), bool(terminated), bool(truncated)
+
+    def _seen(self, obs: Any, where: str) -> np.ndarray:
+        shape, dtype = self.space.shape, self.space.dtype
+        found = getattr(obs, "dtype", None)
+        if getattr(obs, "shape", None) != shape:
+            text = f"an observation {shown(obs)}; its space says shape {shape}"
+            if hasattr(obs, "shape"):
+                text = f"an observation of shape {shown(obs.shape)}; its space says {shape}"
+            raise self._wrong(where, f"returned {text}")
+        if found != dtype:
+            raise self._wrong(where, f"returned observations of {found}; its space says {dtype}")
+        if not float(np.abs(obs).max()) <= LARGEST:  # NaN is not
+            what = f"returned an observation that is not finite in float32: {shown(obs)}"
+            raise self._wrong(where, what)
+        return self.read(obs)
+
+    def _ask(self, where: str, call: Callable[[], Any], seconds: float) -> Any:
+        def hanging() -> Hanging:
+            for env in self.envs:
+                if isinstance(env, Remote):
+                    env.process.kill()
+            option = "reset" if where == "reset" else "step"
+            return Hanging(
+                f"{self.hosted.id}: {where} did not return within {seconds:g} s (step {self.steps} "
+                f"of this process); give --env.{option}-timeout if it needs longer"
+            )
+
+        def ask() -> Any:
+            try:
+                return self.keeper.ask(call, seconds, hanging)
+            except (RunError, SettingsError, Left):
+                raise
+            except BaseException as error:  # Ctrl-C is for another thread, so it isn't that
+                raise self._wrong(where, reason(error)) from None
+
+        return self.keeper.call(ask)
+
+    def _wrong(self, where: str, what: str) -> RunError:
+        return RunError(f"{self.hosted.id}: {where} {what} (step {self.steps} of this process)")
+
+
+def is_slow(hosted: Hosted) -> bool:
+    """From a few random steps, in an environment for that alone."""
+    try:
+        worlds = Worlds(replace(hosted, processes="off"), 1)
+        worlds.reset(0, seed=0)
+        seconds = []
+        for _ in range(STEPS):
+            action = worlds.actions.sample()
+            start = time.perf_counter()
+            found = worlds.take([action])
+            seconds.append(time.perf_counter() - start)
+            if found.terminated[0] or found.truncated[0]:
+                worlds.reset(0)
+        worlds.close()
+    except Hanging:
+        raise
+    except RunError:  # training will meet it as well, and say what it is
+        return False
+    return statistics.median(seconds) > SLOW

@@ -1,0 +1,1 @@
+"""What programs and files are made of: it knows nothing of Dyna."""

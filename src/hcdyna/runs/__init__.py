@@ -1,0 +1,1 @@
+"""What training leaves behind: kept, read again, and used."""

@@ -1,0 +1,121 @@
+"""The state of all agents as plain arrays, and back, bit for bit.
+
+Of a ring only the rows in use are kept. Padding agents are left out, so that a run can go on with
+another number of devices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna.numerics.ring import Ring
+from hcdyna.settings.errors import RunError
+
+SCALE = ".scale"
+"""Not in the checkpoints of runs from before it was kept, for which it is measured again."""
+
+
+def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
+    """Path in the state → array [agents, …]."""
+    arrays = {}
+    for path, leaf in _leaves(life):
+        if isinstance(leaf, Ring):
+            total = on_host(leaf.total, agents)
+            used = int(np.minimum(total, _capacity(leaf)).max())
+            arrays[f"{path}.total"] = total
+            for inner, rows in jax.tree_util.tree_leaves_with_path(leaf.data):
+                name = f"{path}.data{jax.tree_util.keystr(inner)}"
+                arrays[name] = on_host(rows, agents, used)
+        else:
+            arrays[path] = on_host(_raw(leaf), agents)
+    return arrays
+
+
+def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
+    """The state again; `like` has its structure, shapes and types, padding aside."""
+    used = set()
+    agents = max((len(x) for x in arrays.values() if x.ndim), default=0)
+
+    def find(path: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        used.add(path)
+        found = arrays.get(path)
+        if found is None and path == SCALE:
+            found = np.full((agents, *shape), np.nan, dtype)
+        if found is None or found.shape[1:] != shape or found.dtype != dtype:
+            raise RunError(f"checkpoint: {path} is missing or of another shape")
+        return found
+
+    def restore_ring(path: str, ring: Ring) -> Ring:
+        def restore_rows(inner: Any, rows: Any) -> np.ndarray:
+            name = f"{path}.data{jax.tree_util.keystr(inner)}"
+            capacity = rows.shape[1]
+            stored = arrays.get(name)
+            if stored is None or stored.ndim < 2 or stored.shape[1] > capacity:
+                raise RunError(f"checkpoint: {name} is missing or of another shape")
+            find(name, (stored.shape[1], *rows.shape[2:]), rows.dtype)
+            whole = np.zeros((len(stored), *rows.shape[1:]), rows.dtype)
+            whole[:, : stored.shape[1]] = stored
+            return whole
+
+        data = jax.tree_util.tree_map_with_path(restore_rows, ring.data)
+        total: Any = find(f"{path}.total", (), np.dtype(np.int32))
+        return Ring(data, total)
+
+    def restore(path: str, leaf: Any) -> Any:
+        if isinstance(leaf, Ring):
+            return restore_ring(path, leaf)
+        if _is_key(leaf):
+            raw = jax.eval_shape(jax.random.key_data, leaf)
+            return find(path, raw.shape[1:], raw.dtype)
+        return find(path, leaf.shape[1:], leaf.dtype)
+
+    _, structure = jax.tree.flatten(like, is_leaf=_is_ring)
+    state = jax.tree.unflatten(structure, [restore(path, leaf) for path, leaf in _leaves(like)])
+    left = set(arrays) - used
+    if left:
+        raise RunError(f"checkpoint: {min(left)} does not belong to this run")
+    return state
+
+
+def with_keys(state: Any, like: Any) -> Any:
+    """Turn raw random keys into JAX's typed ones where `like` has such."""
+    return jax.tree.map(
+        lambda x, shape: jax.random.wrap_key_data(jnp.asarray(x)) if _is_key(shape) else x,
+        state,
+        like,
+    )
+
+
+def on_host(x: jax.Array, agents: int, rows: int | None = None) -> np.ndarray:
+    """[agents, rows, …] as NumPy. Each device's part is read in place and cut before copying."""
+    parts = sorted(x.addressable_shards, key=lambda part: part.index[0].start or 0)
+    views = [np.asarray(part.data) for part in parts]
+    if rows is not None:
+        views = [view[:, :rows] for view in views]
+    return np.concatenate(views)[:agents]
+
+
+def _leaves(tree: Any) -> list[tuple[str, Any]]:
+    found = jax.tree_util.tree_leaves_with_path(tree, is_leaf=_is_ring)
+    return [(jax.tree_util.keystr(path), leaf) for path, leaf in found]
+
+
+def _capacity(ring: Ring) -> int:
+    """Rows per agent; the first axis is agents."""
+    return jax.tree.leaves(ring.data)[0].shape[1]
+
+
+def _is_ring(x: Any) -> bool:
+    return isinstance(x, Ring)
+
+
+def _is_key(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _raw(x: jax.Array) -> jax.Array:
+    return jax.random.key_data(x) if _is_key(x) else x

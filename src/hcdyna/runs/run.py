@@ -1,0 +1,184 @@
+"""What training leaves behind: curves, diagnostics and the final state of every agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import numpy as np
+
+from hcdyna.runs.evaluating import evaluate
+from hcdyna.runs.trained import TrainedAgent
+from hcdyna.settings import Settings
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.plain import to_act
+
+SIGNS_OF_DIVERGENCE = ("loss", "mean_q")
+"""Diagnostics that are finite as long as learning is sound."""
+
+
+@dataclass
+class Progress:
+    """What is known so far; the lists grow by one entry per evaluation."""
+
+    settings: list[Settings]
+    seeds: list[int]
+    steps: list[int] = field(default_factory=list)
+    """Environment steps at each evaluation."""
+    returns: list[np.ndarray] = field(default_factory=list)
+    """Sums of rewards, each [settings, seeds, episodes]."""
+    lengths: list[np.ndarray] = field(default_factory=list)
+    """Lengths of the same episodes."""
+    info: list[dict[str, np.ndarray]] = field(default_factory=list)
+    """Diagnostics, each the mean [settings, seeds] over the steps just before the evaluation."""
+    diverged: list[np.ndarray] = field(default_factory=list)
+    """Whether each agent [settings, seeds] has diverged, then or before."""
+
+    def record(self, step: int, returns: Any, lengths: Any, info: dict[str, Any]) -> None:
+        """Take in what the devices answer for all agents, and for the padding behind them."""
+        self.steps.append(step)
+        self.returns.append(self.by_setting(returns))
+        self.lengths.append(self.by_setting(lengths))
+        self.info.append({name: self.by_setting(x) for name, x in info.items()})
+        broken = self.diverged[-1].copy() if self.diverged else np.zeros(self.shape, bool)
+        for name in SIGNS_OF_DIVERGENCE:
+            if name in info:
+                broken |= ~np.isfinite(self.info[-1][name])
+        self.diverged.append(broken)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.settings), len(self.seeds)
+
+    def by_setting(self, x: Any) -> np.ndarray:
+        """[agents and padding, …] → [settings, seeds, …], on the host."""
+        return np.asarray(x)[: self.shape[0] * self.shape[1]].reshape(*self.shape, *x.shape[1:])
+
+
+@dataclass(frozen=True)
+class Run:
+    """Curves and final states of all agents of one program."""
+
+    settings: list[Settings]
+    seeds: list[int]
+    steps: np.ndarray
+    """[evaluations]"""
+    returns: np.ndarray
+    """[settings, seeds, evaluations, episodes]"""
+    lengths: np.ndarray
+    """[settings, seeds, evaluations, episodes]"""
+    info: list[dict[str, np.ndarray]]
+    """One entry per evaluation, each [settings, seeds]."""
+    diverged: np.ndarray
+    """[settings, seeds, evaluations] whether an agent had diverged by then."""
+    final: Callable[[], Any]
+    """→ the final state (AgentLife) of all agents [agents, …]."""
+    folder: Path | None = None
+    """Where the run is kept, if it is."""
+
+    @staticmethod
+    def of(progress: Progress, final: Callable[[], Any], folder: Path | None = None) -> Run:
+        """The run that this was the progress of."""
+
+        def stacked(entries: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+            return np.stack(entries, axis=2) if entries else np.zeros(shape)
+
+        nothing = (*progress.shape, 0, progress.settings[0].evaluation.episodes)
+        return Run(
+            settings=progress.settings,
+            seeds=progress.seeds,
+            steps=np.array(progress.steps, np.int64),
+            returns=stacked(progress.returns, nothing),
+            lengths=stacked(progress.lengths, nothing),
+            info=progress.info,
+            diverged=stacked(progress.diverged, nothing[:3]).astype(bool),
+            final=final,
+            folder=folder,
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps were taken."""
+        return len(self.steps) > 0 and self.steps[-1] >= self.settings[0].training.steps
+
+    def mean_returns(self, setting: int = 0) -> np.ndarray:
+        """[seeds, evaluations] mean return of each evaluation."""
+        return self.returns[setting].mean(axis=-1)
+
+    def curves(self) -> dict[str, np.ndarray]:
+        """Tidy columns with a row per evaluation episode.
+
+        They are setting, seed, step, episode, return, length, diverged.
+        """
+        shape = self.returns.shape
+        setting, seed, evaluation, episode = (index.ravel() for index in np.indices(shape))
+        return {
+            "setting": setting,
+            "seed": np.array(self.seeds, np.int64)[seed],
+            "step": self.steps[evaluation],
+            "episode": episode,
+            "return": self.returns.ravel(),
+            "length": self.lengths.ravel(),
+            "diverged": self.diverged[setting, seed, evaluation],
+        }
+
+    def diagnostics(self) -> dict[str, np.ndarray]:
+        """Tidy columns with a row per evaluation: setting, seed, step and what training reports.
+
+        Each number is the mean over the steps since the evaluation before; NaN where there is none.
+        """
+        shape = self.returns.shape[:3]
+        setting, seed, evaluation = (index.ravel() for index in np.indices(shape))
+        columns = {
+            "setting": setting,
+            "seed": np.array(self.seeds, np.int64)[seed],
+            "step": self.steps[evaluation],
+        }
+        blank = np.full(shape[:2], np.nan, np.float32)
+        for name in sorted({name for entry in self.info for name in entry}):
+            values = np.stack([entry.get(name, blank) for entry in self.info], axis=2)
+            columns[name] = values.ravel()
+        return columns
+
+    def frame(
+        self,
+        what: Literal["curves", "diagnostics"] = "curves",
+        *,
+        library: Literal["pandas", "polars"] = "pandas",
+    ) -> Any:
+        """The columns of `curves` or `diagnostics` as a data frame; the library must be installed.
+
+        >>> run.frame().groupby("step")["return"].mean()  # doctest: +SKIP
+        """
+        from hcdyna.runs.frames import frame
+
+        return frame(self, what, library)
+
+    def state(self, seed: int, setting: int = 0) -> Any:
+        """The final DynaState of one agent, on the host."""
+        return self._state_and_scale(seed, setting)[0]
+
+    def _state_and_scale(self, seed: int, setting: int) -> tuple[Any, Any]:
+        index = setting * len(self.seeds) + self.seeds.index(seed)
+        life = self.final()
+        return jax.tree.map(lambda x: np.asarray(x[index]), (life.dyna, life.scale))
+
+    def agent(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
+        """One trained agent, ready to act; the first seed if none is named."""
+        seed = self.seeds[0] if seed is None else seed
+        if seed not in self.seeds:
+            raise SettingsError(f"seed = {seed}: must be one of {self.seeds}")
+        if not 0 <= setting < len(self.settings):
+            raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
+        state, scale = self._state_and_scale(seed, setting)
+        return TrainedAgent(to_act(self.settings[setting]), state.agent, scale)
+
+    def evaluate(
+        self, episodes: int = 20, epsilon: float | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns and lengths [settings, seeds, episodes] of new episodes of the final agents."""
+        life, settings = self.final(), [to_act(each) for each in self.settings]
+        return evaluate(settings, self.seeds, life.dyna.agent, episodes, epsilon, life.scale)

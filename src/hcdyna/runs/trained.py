@@ -1,0 +1,117 @@
+"""What can be done with agents once they are trained."""
+
+from __future__ import annotations
+
+import functools
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from gymnasium import spaces
+
+from hcdyna.gymnasium.theirs.environment import Hosted, spaces_of, to_action
+from hcdyna.gymnasium.theirs.scaling import Scale, known_scale, scale_of
+from hcdyna.runs import policy_file
+from hcdyna.runs.episodes import behave_in_all, checked_epsilon
+from hcdyna.settings import Settings, agent_of
+from hcdyna.settings.errors import SettingsError
+
+
+class TrainedAgent:
+    """A policy and its value estimate.
+
+    >>> from hcdyna import Settings, Training, train
+    >>> settings = Settings(search_control="uniform", training=Training(steps=200, warmup=100))
+    >>> agent = train(settings, seeds=2).agent()
+    >>> agent.predict([0.1, 0.1]).shape, agent.predict([[0.1, 0.1], [0.5, 0.4]]).shape
+    ((), (2,))
+    >>> agent.predict([0.1, 0.1], deterministic=False, epsilon=1.0, seed=5) in range(4)
+    True
+    >>> import hcdyna, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = hcdyna.load(agent.save(f"{folder}/agent.safetensors"))
+    >>> bool(same.value([0.3, 0.4]) == agent.value([0.3, 0.4]))
+    True
+    """
+
+    def __init__(self, settings: Settings, state: Any, scale: Any = ()) -> None:
+        """`scale` [2, d] is that of the run, as in `AgentLife`."""
+        self.settings, self.state = settings, state
+        self._known_scale = known_scale(scale)
+        self.spec = settings.environment.build().spec
+        agent = agent_of(settings, self.spec)
+        self._greedy = jax.jit(jax.vmap(agent.greedy, (None, 0)))
+        self._value = jax.jit(jax.vmap(agent.value, (None, 0)))
+        self._behave = jax.jit(partial(behave_in_all, self.spec, agent))
+
+    def predict(
+        self,
+        obs: Any,
+        deterministic: bool = True,
+        epsilon: float | None = None,
+        seed: int | None = None,
+    ) -> np.ndarray:
+        """The action for an observation [d], or for many [n, d].
+
+        It is the best one, or, if not `deterministic`, that of the behaviour: ε-greedy with the
+        training's ε unless `epsilon` is given; continuous actions get exploration noise, which
+        ε = 0 switches off. Equal seeds give equal actions; no seed, new ones on every call. On a
+        Gymnasium environment, observations and actions are its own, as in `env.step(action)`.
+        """
+        if deterministic:
+            if epsilon is not None:
+                raise SettingsError(f"epsilon = {epsilon}: needs deterministic=False")
+            return self._own_actions(self._for_all(self._greedy, obs))
+        epsilon = checked_epsilon(self.settings.training.epsilon if epsilon is None else epsilon)
+        seed = int(np.random.default_rng().integers(2**32)) if seed is None else int(seed)
+        if not 0 <= seed < 2**32:
+            raise SettingsError(f"seed = {seed}: must be a number from 0 to 2³² − 1")
+        numbers = np.uint32(seed), np.float32(epsilon)
+        return self._own_actions(self._for_all(self._behave, obs, *numbers))
+
+    def value(self, obs: Any) -> np.ndarray:
+        """The value estimate V̂(s) of an observation [d], or of many [n, d]."""
+        return self._for_all(self._value, obs)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the policy alone, as a .safetensors file that `hcdyna.load` reads."""
+        return policy_file.save(self, path)
+
+    def _for_all(self, function: Any, obs: Any, *more: Any) -> np.ndarray:
+        shape = self.spec.low.shape
+        rows = np.asarray(obs)
+        one = rows.shape == shape
+        if not one and rows.shape[1:] != shape:
+            raise SettingsError(
+                f"obs of shape {rows.shape}: must be {shape} for one or (n, *{shape}) for many"
+            )
+        rows = rows if self.scale is None else self.scale(rows)
+        rows = rows.astype(self.spec.low.dtype)
+        found = np.asarray(function(self.state, rows[None] if one else rows, *more))
+        return found[0] if one else found
+
+    def _own_actions(self, found: np.ndarray) -> np.ndarray:
+        """Our indices, or numbers in [−1, 1], as actions of a Gymnasium environment."""
+        space = self._space
+        if space is None:
+            return found
+        if isinstance(space, spaces.Discrete):
+            return found + space.start
+        return to_action(space, found)
+
+    @functools.cached_property
+    def _space(self) -> spaces.Space | None:
+        """The action space of a Gymnasium environment; None where the world is ours."""
+        environment = self.settings.environment
+        return spaces_of(environment.id)[1] if isinstance(environment, Hosted) else None
+
+    @functools.cached_property
+    def scale(self) -> Scale | None:
+        """What observations were scaled by in training, if they were."""
+        environment = self.settings.environment
+        if not isinstance(environment, Hosted) or not environment.scaling:
+            return None
+        # Runs and files from before it was kept have none: it is measured again.
+        return scale_of(environment) if self._known_scale is None else self._known_scale

@@ -1,0 +1,43 @@
+"""Settings in one line: an environment by name, and whatever else is not as usual."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from hcdyna.settings.core import CHOICES, Settings, Training
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.hints import nearest
+
+PARTS = [choice for choice in CHOICES if choice != "environment"]
+
+
+def settings_named(environment: str, **options: Any) -> Settings:
+    """The three other choices, and the fields of `Training`, by their names.
+
+    >>> found = settings_named("MountainCar", search_control="uniform", steps=20_000)
+    >>> found.search_control, found.training.steps
+    (Uniform(), 20000)
+    """
+    fields = [field.name for field in dataclasses.fields(Training)]
+    parts = {name: value for name, value in options.items() if name in PARTS}
+    for name, value in options.items():
+        if name not in (*PARTS, *fields):
+            settings = Settings(environment=environment, **parts)
+            known = ", ".join((*PARTS, *fields))
+            raise SettingsError(f"{name} = {value!r}: {hint(name, value, settings)}known: {known}")
+    training = {name: value for name, value in options.items() if name in fields}
+    return Settings(environment=environment, training=Training(**training), **parts)
+
+
+def hint(name: str, value: Any, settings: Settings) -> str:
+    """What may have been meant: an option of `train`, or a field of one of the four parts."""
+    options = [*PARTS, *(field.name for field in dataclasses.fields(Training)), "seeds", "out"]
+    fields = {
+        f"{choice}.{field.name}": f"{choice}={type(part).__name__}({field.name}={value!r})"
+        for choice in CHOICES
+        if dataclasses.is_dataclass(part := getattr(settings, choice))
+        for field in dataclasses.fields(part)
+    }
+    near = nearest(name, [*options, *fields])
+    return f"did you mean {fields.get(near, near)}? " if near else ""

@@ -1,0 +1,232 @@
+"""The programs of a run on the host: one compiled call for each environment step of all agents."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna.gymnasium.theirs.environment import longest_episode
+from hcdyna.gymnasium.theirs.failure import HostFailed, Keeper
+from hcdyna.gymnasium.theirs.scaling import known_scale, scale_of
+from hcdyna.gymnasium.theirs.worlds import Read, Step, Worlds, as_float32
+from hcdyna.settings import Settings
+from hcdyna.settings.errors import RunError
+from hcdyna.training.compiled import AgentLife, Numbers, Programs
+from hcdyna.training.evaluation import STREAM
+from hcdyna.training.hosted_steps import choose, init, test_action, time_step
+from hcdyna.types import Array, Info
+
+
+def hosted_programs(static: Settings, seeds: list[int]) -> Programs:
+    """As `compiled.compile_programs`, for agents with these seeds."""
+    host = Host(static, seeds)
+    return Programs(
+        init=host.init,
+        warm_up=partial(host.advance, warm_up=True),
+        learn=partial(host.advance, warm_up=False),
+        evaluate=host.evaluate,
+    )
+
+
+@dataclass
+class Now:
+    """How far a chunk has come, for the thread that waits for it."""
+
+    life: AgentLife
+    done: int = 0
+
+
+class Host:
+    """Environments and compiled functions of all agents."""
+
+    def __init__(self, static: Settings, seeds: list[int]) -> None:
+        self.static, self.seeds = static, seeds
+        self.keeper = Keeper()
+        self.worlds: Worlds | None = None
+        self.tests: Worlds | None = None
+        self.read: Read = as_float32
+        self.at: np.ndarray | None = None
+        """Where the environments stand; a life that stands elsewhere begins a new episode."""
+        self._init = jax.jit(jax.vmap(partial(init, static)))
+        self._act = {
+            warm: jax.jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)
+        }
+        self._advance = {
+            warm: jax.jit(jax.vmap(partial(time_step, static, warm)), donate_argnums=(0, 2))
+            for warm in (True, False)
+        }
+        self._test = jax.jit(jax.vmap(partial(test_action, static)))
+
+    def init(self, seeds: Array, numbers: Numbers) -> AgentLife:
+        return self._init(seeds, numbers)
+
+    def advance(
+        self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
+    ) -> tuple[AgentLife, Info]:
+        """`length` steps of all agents."""
+        now = Now(life)
+        try:
+            info = self._call(lambda: self._steps(now, numbers, length, warm_up))
+        except RunError as error:
+            raise self._failed(error, now.life, now.done) from None
+        return now.life, info
+
+    def _steps(self, now: Now, numbers: Numbers, length: int, warm_up: bool) -> Info:
+        step, total = self._advance[warm_up], None
+        before = steps_of(now.life)
+        now.life = self._scaled(now.life)
+        worlds = self.worlds = self._open(self.worlds)
+        if self.at is None or not np.array_equal(self.at, np.asarray(now.life.obs)):
+            now.life = self._begin(now.life, worlds)
+        action = self._act[warm_up](now.life, numbers)
+        while now.done < length:
+            found = worlds.step(np.asarray(action))
+            over = found.terminated | found.truncated
+            start = found.obs.copy()
+            for index in np.flatnonzero(over):
+                seed = episode_seed(self.seeds[index], before + now.done + 1)
+                start[index] = worlds.reset(int(index), seed)
+            self.at = start
+            news = packed(found, over, start)
+            now.life, total, action = step(now.life, numbers, total, action, news)
+            now.done += 1
+        share = 1.0 / length
+        return jax.tree.map(lambda x: x * share, total)
+
+    def evaluate(
+        self, life: AgentLife, numbers: Numbers, seeds: Array, step: int
+    ) -> tuple[Array, Array, Info]:
+        """Returns and lengths [agents, episodes] on environments of their own."""
+        try:
+            episodes = self._call(lambda: self._all_episodes(life, numbers, step))
+        except RunError as error:
+            raise self._failed(error, life, done=0) from None
+        returns, lengths = (np.stack(x, axis=1) for x in zip(*episodes, strict=True))
+        return jnp.asarray(returns), jnp.asarray(lengths), {}
+
+    def _all_episodes(self, life: AgentLife, numbers: Numbers, step: int) -> list[Any]:
+        self._scaled(life)
+        tests = self.tests = self._open(self.tests)
+        every = range(self.static.evaluation.episodes)
+        return [self._episode(tests, life, numbers, step, episode) for episode in every]
+
+    def _episode(
+        self, tests: Worlds, life: AgentLife, numbers: Numbers, step: int, episode: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        agents, longest = len(self.seeds), longest_episode(self.static.environment.build().spec)
+        seeds = [episode_seed(seed, step, STREAM, episode) for seed in self.seeds]
+        obs = np.stack([tests.reset(index, seed) for index, seed in enumerate(seeds)])
+        returns, lengths = np.zeros(agents, np.float32), np.zeros(agents, np.int32)
+        running, turn = np.ones(agents, bool), 0
+        while running.any():
+            when = np.broadcast_to(np.array([step, episode, turn], np.uint32), (agents, 3))
+            action = np.asarray(self._test(life, numbers, obs, when))
+            which = np.flatnonzero(running)
+            found = tests.step(action[which], which.tolist())
+            obs[which] = found.obs
+            returns[which] += found.reward
+            lengths[which] += 1
+            running[which] = ~(found.terminated | found.truncated) & (lengths[which] < longest)
+            turn += 1
+        return returns, lengths
+
+    def _open(self, worlds: Worlds | None) -> Worlds:
+        if worlds is None:
+            worlds = Worlds(self.static.environment, len(self.seeds), keeper=self.keeper)
+        worlds.read = self.read
+        return worlds
+
+    def _begin(self, life: AgentLife, worlds: Worlds) -> AgentLife:
+        """The first episodes, or those that were interrupted, retraced to where they were.
+
+        An environment that does not come to the same state again begins a new episode.
+        """
+        steps, lengths = steps_of(life), np.array(life.episode_step)
+        lost, obs = np.ones(len(self.seeds), bool), np.array(life.obs)
+        if steps > 0:
+            with contextlib.suppress(RunError):
+                found = retraced(life, worlds, self.seeds)
+                lost = ~(found == obs).all(axis=1)
+            if lost.any():
+                warnings.warn(
+                    f"{self.static.environment.id}: did not come to where it was by the same seed "
+                    "and actions; a new episode begins, so the run goes on, but not bit for bit",
+                    stacklevel=2,
+                )
+        for index in np.flatnonzero(lost):
+            obs[index] = worlds.reset(int(index), episode_seed(self.seeds[index], steps))
+            lengths[index] = 0
+        self.at = obs
+        return life._replace(obs=jnp.asarray(obs), episode_step=jnp.asarray(lengths))
+
+    def _scaled(self, life: AgentLife) -> AgentLife:
+        """Read observations with the scale of this life, which is measured if it has none yet."""
+        if not self.static.environment.scaling:
+            return life
+        scale = known_scale(np.asarray(life.scale)[0])
+        if scale is None:
+            scale = scale_of(self.static.environment)
+            everywhere = np.broadcast_to(np.stack(scale), life.scale.shape)
+            life = life._replace(scale=jnp.asarray(everywhere))
+        self.read = scale.__call__
+        return life
+
+    def _failed(self, error: Exception, life: AgentLife, done: int) -> HostFailed:
+        """With what was learned."""
+        self._forget()
+        return HostFailed(str(error), life, done)
+
+    def _call(self, function: Callable[[], Any]) -> Any:
+        """In the thread of the environments."""
+        if self.keeper.left:  # interrupted, but somebody goes on
+            self._forget()
+        return self.keeper.call(function)
+
+    def _forget(self) -> None:
+        """Whoever goes on gets new environments."""
+        self.worlds = self.tests = self.at = None
+        self.keeper = Keeper()
+
+
+def retraced(life: AgentLife, worlds: Worlds, seeds: list[int]) -> np.ndarray:
+    """Observations [agents, d] after the steps of the present episodes, taken again.
+
+    Their actions are the last ones in the replay buffers, and an episode's seed is known.
+    """
+    steps, lengths = steps_of(life), np.asarray(life.episode_step)
+    begun = [episode_seed(seed, steps - n) for seed, n in zip(seeds, lengths.tolist(), strict=True)]
+    obs = np.stack([worlds.reset(index, seed) for index, seed in enumerate(begun)])
+    actions = np.asarray(life.dyna.replay.data.action)
+    capacity = actions.shape[1]
+    if lengths.max(initial=0) > capacity:
+        raise RunError("the replay buffer does not hold the whole episode")
+    for turn in range(lengths.max(initial=0)):
+        which = np.flatnonzero(lengths > turn)
+        places = (steps - lengths[which] + turn) % capacity
+        obs[which] = worlds.step(actions[which, places], which.tolist()).obs
+    return obs
+
+
+def steps_of(life: AgentLife) -> int:
+    """The steps that all agents have taken."""
+    return int(np.asarray(life.dyna.replay.total)[0])
+
+
+def episode_seed(seed: int, step: int, *more: int) -> int:
+    """For `reset`: of the agent's seed and the step alone, so that every process finds the same."""
+    (word,) = np.random.SeedSequence((seed, step, *more)).generate_state(1)
+    return int(word >> 1)  # some environments take no more than 31 bits
+
+
+def packed(found: Step, over: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """All that is new, in one array [agents, 2d + 3]: each array sent costs as much as a step."""
+    ends = np.stack([found.reward, found.terminated, over], axis=1)
+    return np.concatenate([found.obs, start, ends], axis=1, dtype=np.float32)

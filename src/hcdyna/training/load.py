@@ -1,0 +1,53 @@
+"""What was trained before: a run from its folder, or one agent from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hcdyna.runs import policy_file
+from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.store import Store
+from hcdyna.runs.trained import TrainedAgent
+from hcdyna.settings.errors import RunError
+from hcdyna.settings.fields import path_of
+from hcdyna.training.compiled import AgentLife
+from hcdyna.training.train import Crew
+
+
+def load(path: str | Path, curves: bool = True) -> Any:
+    """A run from its folder, or a TrainedAgent from the file that `TrainedAgent.save` wrote.
+
+    An agent imports the modules that its settings name (for parts of your own); a run does so when
+    its agents are asked for, and not to be looked at. Without `curves`, the agents of a run whose
+    curves are damaged can still be used.
+
+    >>> run = load("runs/mine")  # doctest: +SKIP
+    >>> agent = load("mine.safetensors")  # doctest: +SKIP
+    """
+    path = path_of(path)
+    if path.is_dir() or not (path.is_file() or path.suffix == policy_file.SUFFIX):
+        return load_run(path, curves)
+    return TrainedAgent(*policy_file.read_agent(path))
+
+
+def load_run(folder: str | Path, curves: bool = True) -> Run:
+    """A run from its folder, finished or not; the agents are read when they are asked for.
+
+    Nothing that the run names is imported before its agents act. Without `curves`, the agents of a
+    run can be used whose curves are damaged.
+    """
+    store = Store.open(path_of(folder))
+    try:
+        progress = store.progress() if curves else Progress(store.described, store.seeds)
+    except RunError as error:
+        raise RunError(f"{error}; its agents can still be used (eval, watch)") from None
+
+    def final() -> AgentLife:
+        crew = Crew(store.settings, store.seeds)
+        found = crew.newest(store)
+        if found is None:
+            raise RunError(f"{folder}: no checkpoint yet")
+        return found[1]
+
+    return Run.of(progress, final, store.folder)
