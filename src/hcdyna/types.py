@@ -1,23 +1,26 @@
 """The vocabulary of the library: Dyna is four choices, each a NamedTuple of pure functions.
 
-Functions are written for one example (`obs [d]`, or `obs []` for a tabular state); whoever has
-many calls `vmap`. They take `(key, state, …)` and return `(state, info)`: state is what the next
-step needs, info is diagnostics.
+Functions are written for one example (`obs [d]`, or `obs []` for a tabular state); call `vmap` for
+many. `(key, state, …) → (state, info)`: state is what the next step needs, info is diagnostics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+if TYPE_CHECKING:
+    from hcdyna.environments.table import Table
+
 Array = jax.Array
 Key = jax.Array
 Info = dict[str, Array]
+ANGLE_ZERO = np.array([1.0, 0.0], np.float32)
 
 
 class Transition(NamedTuple):
@@ -36,24 +39,6 @@ class Outcome(NamedTuple):
     next_obs: Array
     reward: Array
     terminated: Array
-
-
-class Table(NamedTuple):
-    """All there is to know of a tabular world, for exact computations on it.
-
-    The states are the cells of a lattice over [0, 1]^d, numbered as `np.ravel_multi_index` does.
-    """
-
-    lattice: tuple[int, ...]
-    """Cells along each dimension."""
-    next_states: np.ndarray
-    """[states, actions, outcomes], where an action may lead …"""
-    probability: np.ndarray
-    """[states, actions, outcomes] … how likely …"""
-    reward: np.ndarray
-    """[states, actions, outcomes] … and for which mean reward."""
-    terminal: np.ndarray
-    """[states] whether an episode ends on reaching a state."""
 
 
 class Spec(NamedTuple):
@@ -91,16 +76,14 @@ class Spec(NamedTuple):
 
 @dataclass(frozen=True, eq=False)  # as hashable as any function
 class Box:
-    """Π for a state space that is a box: a function of a state, and data that a kernel can read.
+    """Π for a box from `low` to `high` [d]: a function of a state, and data that a kernel can read.
 
     After clipping, each of the leading `pairs` of variables, the cosine and sine of an angle, goes
     back to the unit circle; (0, 0) becomes angle 0.
     """
 
     low: Any
-    """[d]"""
     high: Any
-    """[d]"""
     pairs: int = 0
 
     def __call__(self, obs: Array) -> Array:
@@ -110,8 +93,7 @@ class Box:
         rows = obs[: 2 * self.pairs].reshape(self.pairs, 2)
         # Dividing by the larger part first keeps the squares of tiny pairs from vanishing.
         larger = jnp.max(jnp.abs(rows), axis=-1, keepdims=True)
-        known = larger > 0
-        rows = jnp.where(known, rows / jnp.where(known, larger, 1.0), jnp.array([1.0, 0.0]))
+        rows = jnp.where(larger > 0, rows / jnp.where(larger > 0, larger, 1.0), ANGLE_ZERO)
         unit = rows / jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1, keepdims=True))
         return jnp.concatenate([unit.reshape(-1), obs[2 * self.pairs :]])
 
@@ -153,23 +135,20 @@ class Agent(NamedTuple):
     value: Callable[[Any, Array], Array]
     """state, obs [d] → V(s), a scalar that hill climbing can differentiate."""
     update: Callable[[Key, Any, Transition, Array | None], tuple[Any, Info]]
-    """key, state, batch [b, …], weight [b] (None: all rows count alike) → one step of learning.
-    The info may hold `td_error` [b], for strategies that ask for it."""
+    """key, state, batch [b, …], weight [b] or None → learn; info may hold td_error [b]."""
     q: Callable[[Any, Array, Array], Array] | None = None
     """state, obs [d], action → Q(s, a), a scalar that hill climbing can differentiate."""
     target: Callable[[Any, Array], Array] | None = None
     """state, obs [d] → V′(s) by the target network; None: there is none, and V serves."""
     advance: Callable[[Key, Any], Any] | None = None
-    """key, state → state, on every real step: what exploration remembers, as a noise process does.
-    None: nothing."""
+    """key, state → state, on every real step: what exploration remembers. None: nothing."""
     explore: Callable[[Any, Array, Array], Array] | None = None
-    """state, obs [d], standard normal numbers [size] → a continuous action of the behaviour, its
-    noise made afresh from these; for planning. None: planning takes the greedy action."""
+    """state, obs [d], normal numbers [size] → an action whose noise is made from these, to plan
+    with continuous actions. None: the greedy one."""
     perceptron: Perceptron | None = None
-    """Set by Q-learning with a perceptron of ours, which has fused versions for GPUs."""
+    """Set by Q-learning with a perceptron of ours, for which there are kernels."""
     plan: Callable[[Any, Any, Array | None], tuple[Any, Info]] | None = None
-    """state, mini-batches [n, …], how many of them → n × `update` in one go, where that is faster.
-    Filled in by `kernels.accelerate` alone."""
+    """state, mini-batches, how many → n × `update` in one go; filled in by `accelerate` alone."""
 
     @property
     def covered(self) -> Perceptron | None:
@@ -189,8 +168,7 @@ class Model(NamedTuple):
     update: Callable[[Key, Any, Any], tuple[Any, Info]]
     """key, state, replay Ring → one step of model learning."""
     spread: Callable[[Any, Array, Array], Array] | None = None
-    """state, obs [d], action → how much the members of an ensemble disagree, a scalar; None: it is
-    not known."""
+    """state, obs [d], action → how much an ensemble disagrees, a scalar. None: not known."""
 
 
 class Scene(NamedTuple):
@@ -206,7 +184,7 @@ class Scene(NamedTuple):
     transition: Transition
     """The real step that has just been taken."""
     batch: Array | int = 0
-    """Which of the n mini-batches of a time step is being drawn: 0 … n − 1."""
+    """Which of the n mini-batches is being drawn: 0 … n − 1."""
     q: Callable[[Array, Array], Array] | None = None
     """obs [d], action → Q̂(s, a)."""
     greedy: Callable[[Array], Array] | None = None
@@ -229,15 +207,14 @@ class Pair(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Whole transitions to learn from, so that nobody asks the model: stored ones, or outcomes of
-    several steps, whose discount is γʰ."""
+    """Whole transitions to learn from: stored ones, or outcomes of h steps with discount γʰ."""
 
     transition: Transition
     """[n, …]"""
     weight: Array | None = None
     """[n] how much each counts; None: all alike"""
     tag: Array | None = None
-    """[n] whole numbers by which the strategy knows them again when it is told their TD errors"""
+    """[n] whole numbers by which the strategy knows them again, to be told their TD errors"""
 
 
 class SearchControl(NamedTuple):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Evaluation, GridWorld, Rollouts, Settings, Training, train
+from hcdyna import Evaluation, Rollouts, Settings, TabularGridWorld, Training, train
 from hcdyna.environments.base import clip_to_box
 from hcdyna.numerics import ring
 from hcdyna.types import Environment, Outcome, Scene, Spec, Transition
@@ -91,12 +91,12 @@ def test_the_same_bits_alone_and_in_a_batch(outcomes):
 @pytest.mark.parametrize("outcomes", ["states", "steps"])
 def test_they_learn(outcomes):
     settings = Settings(
-        environment=GridWorld(wall=False, time_limit=300),
-        agent=DQN(learning_rate=1e-3, target_period=200),
+        environment=TabularGridWorld(size=8, success=1.0, time_limit=200),
+        agent="tabular",
         search_control=Rollouts(outcomes=outcomes),
-        training=Training(steps=10_000, warmup=1_500, planning_steps=4, replay_size=10_000),
-        evaluation=Evaluation(every=1_000, episodes=5),
+        training=Training(steps=4_000, warmup=500, planning_steps=10, batch_size=1),
+        evaluation=Evaluation(every=500, episodes=5),
     )
     returns = train(settings, seeds=8).mean_returns()
-    assert np.median(returns[:, 0]) < -96, "it must have had something to learn"
-    assert np.median(returns[:, -1]) > -48, returns[:, -1]
+    assert np.median(returns[:, 0]) < -100, "it must have had something to learn"
+    assert np.median(returns[:, -1]) > -20, returns[:, -1]

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.base import with_reward_noise
+from hcdyna.environments.table import Table
 from hcdyna.numerics.randomness import below, chance
 from hcdyna.settings import check, number
 from hcdyna.settings.fields import MOST
-from hcdyna.types import Array, Environment, Key, Outcome, Spec, Table
+from hcdyna.types import Array, Environment, Key, Outcome, Spec
 
 DIRECTIONS = np.array([[0, 1], [0, -1], [-1, 0], [1, 0]], np.int32)
 """Up, down, left, right, as (column, row)."""

@@ -72,6 +72,9 @@ def left_plain(settings: Settings, env: Environment) -> list[str]:
     """What runs plain beside the kernels, and why."""
     climbs_plain = getattr(settings.search_control, "climbs_plain", lambda env: None)(env)
     reasons = [f"the climb is plain with {climbs_plain}"] if climbs_plain else []
+    plans_plain = getattr(settings.search_control, "plans_plain", None)
+    if plans_plain:
+        reasons.append(f"planning is plain with {plans_plain}")
     if settings.training.batch_size > MOST_ROWS:
         reasons.append(f"planning is plain with a batch_size over {MOST_ROWS}")
     return reasons

@@ -21,6 +21,7 @@ class PrioritisedReplay:
     """β: transitions count (lowest p / p)^β; with 1 each counts alike in the long run. 0: off."""
     floor: float = number(0.01, above=0)
     """What is added to |δ|, so that every transition has a chance."""
+    plans_plain = "whole transitions"
 
     def __post_init__(self) -> None:
         check(self)

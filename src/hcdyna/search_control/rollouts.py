@@ -23,6 +23,7 @@ class Rollouts:
     row of a mini-batch is a whole rollout: s₀, a₀, Σγⁱr, γʰ·(1 − terminated), s_h."""
     queue_size: int = number(100_000, at_least=1, at_most=MOST)
     """How many states the search-control queue holds; the oldest leave first."""
+    plans_plain = property(lambda self: "whole transitions" * (self.outcomes == "steps"))
 
     def __post_init__(self) -> None:
         check(self)
