@@ -17,14 +17,14 @@ SMALL = (
     "--evaluation.every 40"
 )
 KINDS = {
-    "dqn": "--env GridWorld --env.time-limit 50 --model learned --search.steps 5 --steps 600",
+    "dqn": "--env GridWorld --env.time-limit 50 --model learned --search.steps 5 --steps 300",
     "ddpg": "--env GridWorldContinuous --env.time-limit 50 --search.steps 5 --steps 800",
     "tabular": "--env TabularGridWorld --agent tabular --model counted --steps 1600",
     "hosted": "--env CartPole-v1 --search.steps 5 --steps 1600",
     "hosted continuous": "--env Pendulum-v1 --search.steps 5 --steps 400",
     "hosted in processes": "--env CartPole-v1 --env.processes on --search.steps 5 --steps 800",
 }
-KILLS = 3
+KILLS = 2
 
 
 @pytest.mark.parametrize(
