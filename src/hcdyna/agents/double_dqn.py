@@ -16,7 +16,7 @@ from hcdyna.types import Agent, Array, Spec
 
 @dataclass(frozen=True)
 class DoubleDQN:
-    """Q-learning where the network chooses the next action, and its target says what it is worth."""
+    """Q-learning where the network chooses the next action, and its target says its worth."""
 
     learning_rate: float = number(1e-4, above=0)
     """Adam's step size."""
