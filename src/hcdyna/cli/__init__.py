@@ -18,7 +18,7 @@ from hcdyna.settings.errors import Interrupted, RunError, SettingsError
 
 COMMANDS = {
     "train": "train agents, one per seed, all in one program",
-    "resume": "go on with an interrupted run: bit for bit, but for Gymnasium environments",
+    "resume": "continue an interrupted run where it was, bit for bit",
     "eval": "let the trained agents of a run play episodes",
     "list": "environments, strategies, agents, models, presets or runs",
     "plot": "learning curves of runs, or what an agent sees, as a picture",
