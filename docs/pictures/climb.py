@@ -24,7 +24,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from hcdyna import HillClimbing, Run, Settings, climb, presets, train
 from hcdyna.figures.pictures import draw_grid_world
-from hcdyna.runs import snapshots
+from hcdyna.runs.store import Store
 from hcdyna.search_control import moments
 
 START = (0.08, 0.85)
@@ -52,7 +52,7 @@ def main(options: Options) -> None:
     draw_time_step().savefig(options.out / "time_step.png", dpi=130)
     with tempfile.TemporaryDirectory() as folder:
         run = train(settings_for(options), [options.seed], out=Path(folder) / "run")
-        seen = snapshots.read(Path(folder) / "run")
+        seen = Store.open(Path(folder) / "run").snapshots()
         look = Look(run, options.seed)
     draw_climb(look).savefig(options.out / "climb.png", dpi=130)
     draw_noise(look).savefig(options.out / "noise.png", dpi=130)
