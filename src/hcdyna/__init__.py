@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hcdyna.environments.tabular_grid_world import TabularGridWorld
     from hcdyna.gymnasium.theirs.environment import Hosted
     from hcdyna.models.counted import CountedModel
-    from hcdyna.models.known_end import KnownEnd
     from hcdyna.models.learned import LearnedModel
     from hcdyna.models.true import TrueModel
     from hcdyna.numerics import adam as adam
@@ -72,7 +71,6 @@ HOME_OF = {
     "GridWorldContinuous": "hcdyna.environments.grid_world",
     "HillClimbing": "hcdyna.search_control.hill_climbing",
     "Hosted": "hcdyna.gymnasium.theirs.environment",
-    "KnownEnd": "hcdyna.models.known_end",
     "LearnedModel": "hcdyna.models.learned",
     "MountainCar": "hcdyna.environments.mountain_car",
     "Network": "hcdyna.numerics.networks",
@@ -132,7 +130,6 @@ __all__ = [
     "HillClimbing",
     "Hosted",
     "Interrupted",
-    "KnownEnd",
     "LearnedModel",
     "MountainCar",
     "Network",

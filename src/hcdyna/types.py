@@ -169,6 +169,10 @@ class Model(NamedTuple):
     """key, state, replay Ring → one step of model learning."""
     spread: Callable[[Any, Array, Array], Array] | None = None
     """state, obs [d], action → how much an ensemble disagrees, a scalar. None: not known."""
+    doubt: Callable[[Any, Array, Array, Outcome], Array] | None = None
+    """state, obs [d], action, its outcome → whether the model does not know it. None: it does."""
+    instead: Callable[[Any, Outcome], Outcome] | None = None
+    """state, outcome → what planning takes for a doubtful one. None: a replayed row."""
 
 
 class Scene(NamedTuple):
@@ -178,7 +182,7 @@ class Scene(NamedTuple):
     value: Callable[[Array], Array]
     """obs [d] → V̂(s), the current estimate."""
     predict: Callable[[Key, Array, Array], Outcome]
-    """key, obs [d], action → Outcome, by the current model."""
+    """key, obs [d], action → Outcome, by the current model, whether it knows or not."""
     replay: Any
     """Ring of the transitions seen so far."""
     transition: Transition
@@ -195,6 +199,10 @@ class Scene(NamedTuple):
     """obs [d] → V′(s) by the target network."""
     spread: Callable[[Array, Array], Array] | None = None
     """obs [d], action → how unsure the model is; None where it can't say."""
+    doubt: Callable[[Array, Array, Outcome], Array] | None = None
+    """obs [d], action, its outcome → whether the model does not know; None: it always does."""
+    instead: Callable[[Outcome], Outcome] | None = None
+    """outcome → what planning takes for a doubtful one; None: a replayed row."""
     climb: Callable[..., tuple[Array, Array]] | None = None
     """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along`, or a faster one."""
 

@@ -13,7 +13,7 @@ from hcdyna.settings.core import (
     traced_numbers,
     with_numbers,
 )
-from hcdyna.settings.fields import check, check_hidden, number
+from hcdyna.settings.fields import check, check_hidden, later, number
 
 __all__ = [
     "CHOICES",
@@ -27,6 +27,7 @@ __all__ = [
     "check_hidden",
     "evaluated_after",
     "evaluations_until",
+    "later",
     "number",
     "traced_numbers",
     "with_numbers",
