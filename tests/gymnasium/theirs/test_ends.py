@@ -56,7 +56,9 @@ WORLDS = {
     "phys2d/CartPole-v1": POLE,
     "phys2d/Pendulum-v0": World(),
     "InvertedPendulum-v5": World((-1.0, -0.25), (1.0, 0.25), both(1, 0.2)),
-    "Hopper-v5": World((0.68, -0.25), (1.3, 0.25), (Edge(0, 0.7, -1), *both(1, 0.2)), 1),
+    "Hopper-v5": World(
+        (0.6, -0.25, -1.5, -2.0), (1.3, 0.25, 0, 0), (Edge(0, 0.7, -1), *both(1, 0.2)), 1
+    ),
     "Walker2d-v5": World(
         (0.75, -1.1), (2.1, 1.1), (Edge(0, 0.8, -1), Edge(0, 2.0, 1), *both(1, 1.0)), 1
     ),
@@ -68,6 +70,8 @@ WORLDS = {
     "Reacher-v5": World(),
     "Pusher-v5": World(),
 }
+UNDERGROUND = {Edge(0, 0.2, -1)}
+"""The ant's body would have to sink into the ground: not seen in real steps."""
 QUICK = [name for name in WORLDS if not name.startswith("phys2d/") and not name.endswith("-v5")]
 WITH_EDGES = [name for name, world in WORLDS.items() if world.edges]
 
@@ -142,7 +146,7 @@ def test_ends_are_those_of_the_environment(name, steps):
     wrong = np.flatnonzero(found != ends)
     assert len(wrong) == 0, f"{len(wrong)} of {steps}: {obs[wrong[0]]} ended: {ends[wrong[0]]}"
     assert ends.any() == (WORLDS[name].low != ())
-    for variable, bound, side in WORLDS[name].edges:
+    for variable, bound, side in set(WORLDS[name].edges) - UNDERGROUND:
         beyond = side * (obs[ends, variable] - bound) >= -1e-6
         assert beyond.any(), f"no episode ended beyond variable {variable} = {bound}"
 
