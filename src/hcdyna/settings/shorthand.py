@@ -7,7 +7,7 @@ from typing import Any
 
 from hcdyna.settings.core import CHOICES, Settings, Training
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.hints import nearest
+from hcdyna.settings.hints import did_you_mean
 
 PARTS = [choice for choice in CHOICES if choice != "environment"]
 
@@ -39,5 +39,4 @@ def hint(name: str, value: Any, settings: Settings) -> str:
         if dataclasses.is_dataclass(part := getattr(settings, choice))
         for field in dataclasses.fields(part)
     }
-    near = nearest(name, [*options, *fields])
-    return f"did you mean {fields.get(near, near)}? " if near else ""
+    return did_you_mean(name, [*options, *fields], written=fields)
