@@ -19,7 +19,7 @@ from hcdyna.bench.peer_world import (
     LEARNING_RATE,
     REPLAY_CAPACITY,
     TARGET_EVERY,
-    GridWorldEnv,
+    PeerGridWorld,
 )
 
 
@@ -89,7 +89,7 @@ def time_of_learning(kind: Any, steps: int, warmup: int, seed: int) -> float:
     """Steps per second of a DQN behind the interface of Stable-Baselines3: an update a step."""
     agent = kind(
         "MlpPolicy",
-        GridWorldEnv(),
+        PeerGridWorld(),
         policy_kwargs={"net_arch": [32, 32]},
         batch_size=BATCH_SIZE,
         learning_starts=warmup,

@@ -29,7 +29,7 @@ from hcdyna.bench.peer_world import (
 )
 
 
-class Ring:
+class FloatRows:
     """First in, first out rows of floats, sampled uniformly."""
 
     def __init__(self, capacity: int, width: int) -> None:
@@ -89,8 +89,8 @@ class HCDyna:
         self.q_target = copy.deepcopy(self.q)
         self.optimizer = torch.optim.Adam(self.q.parameters(), lr=LEARNING_RATE)
         self.updates = 0
-        self.replay = Ring(REPLAY_CAPACITY, 2 * STATE_DIM + 3)
-        self.queue = Ring(QUEUE_CAPACITY, STATE_DIM)
+        self.replay = FloatRows(REPLAY_CAPACITY, 2 * STATE_DIM + 3)
+        self.queue = FloatRows(QUEUE_CAPACITY, STATE_DIM)
         # Double precision: the difference of two means cancels badly in single.
         self.mu_s, self.mu_ss = np.zeros(STATE_DIM), np.zeros((STATE_DIM, STATE_DIM))
         self.t, self.eps_a = 0, 0.0

@@ -59,14 +59,14 @@ def play(
     settings, discrete = agent.settings, agent.spec.num_actions is not None
     epsilon = checked_epsilon(settings.evaluation.epsilon if epsilon is None else epsilon)
     draw = np.random.default_rng((AFTERWARDS, *np.atleast_1d(seed)))
-    gallery = Gallery(pictures)
+    keeper = PictureKeeper(pictures)
     with contextlib.ExitStack() as stack:
         if world is None:
             world = stack.enter_context(contextlib.closing(world_of(agent, pictures > 0)))
         states = [world.reset(int(draw.integers(2**32)))]
         rewards: list[float] = []
         terminated = truncated = False
-        gallery.hang(0, world)
+        keeper.keep(0, world)
         while not (terminated or truncated or len(rewards) >= longest):
             act_seed, world_seed = (int(x) for x in draw.integers(2**32, size=2))
             chance = {"epsilon": epsilon, "seed": act_seed} if discrete else {}
@@ -74,9 +74,9 @@ def play(
             obs, reward, terminated, truncated = world.step(world_seed, action)
             states.append(obs)
             rewards.append(reward)
-            gallery.hang(len(rewards), world)
-        gallery.hang(len(rewards), world, last=True)
-    return Episode(np.stack(states), np.array(rewards), terminated, gallery.pictures)
+            keeper.keep(len(rewards), world)
+        keeper.keep(len(rewards), world, last=True)
+    return Episode(np.stack(states), np.array(rewards), terminated, keeper.pictures)
 
 
 def returns_and_lengths(
@@ -102,14 +102,14 @@ def world_of(agent: TrainedAgent, pictures: bool) -> World:
     return _OwnWorld(agent)
 
 
-class Gallery:
+class PictureKeeper:
     """Some pictures of an episode whose length is not known; every other goes when it is full."""
 
     def __init__(self, most: int) -> None:
         self.most, self.stride = most, 1
         self.pictures: dict[int, np.ndarray] = {}
 
-    def hang(self, step: int, world: World, last: bool = False) -> None:
+    def keep(self, step: int, world: World, last: bool = False) -> None:
         """Keep a picture of this step, if it is its turn."""
         if not self.most or (step % self.stride and not last):
             return
