@@ -6,9 +6,9 @@ import contextlib
 import warnings
 from typing import Any, NamedTuple, Protocol
 
-import jax
 import numpy as np
 
+from hcdyna.gymnasium.ours.adapter import compiled
 from hcdyna.gymnasium.theirs.environment import LONGEST, Hosted, longest_episode
 from hcdyna.gymnasium.theirs.worlds import Worlds
 from hcdyna.runs.episodes import AFTERWARDS, checked_epsilon
@@ -129,8 +129,7 @@ class _OwnWorld:
     def __init__(self, agent: TrainedAgent) -> None:
         env = agent.settings.environment.build()
         self.limit = env.spec.time_limit
-        self._reset = jax.jit(lambda seed: env.reset(jax.random.key(seed)))
-        self._step = jax.jit(lambda seed, obs, a: env.dynamics(jax.random.key(seed), obs, a))
+        self._reset, self._step = compiled(env)
 
     def reset(self, seed: int) -> np.ndarray:
         self.taken = 0
