@@ -1,7 +1,5 @@
 """One measurement: what it is of, and how it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

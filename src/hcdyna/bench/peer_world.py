@@ -1,7 +1,5 @@
 """GridWorld as the peers see it: NumPy, and Gymnasium's interface."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -4,8 +4,6 @@ They are HC-Dyna as a plain PyTorch loop, and the DQN of Stable-Baselines3 and o
 JAX). They are imported only when they are used.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

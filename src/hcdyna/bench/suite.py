@@ -1,7 +1,5 @@
 """All measurements of `hcdyna bench`, one after the other, and their record."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

@@ -1,8 +1,6 @@
 """HC-Dyna as a plain PyTorch loop, as a careful user would write it: one state climbed at a time,
 batched updates. PyTorch is imported only when it is used."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Ours and a peer in turn, since machines are noisy: the ratio of each round counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Nothing heavy is imported before a command needs it, so that help comes at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

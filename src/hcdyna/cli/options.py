@@ -1,7 +1,5 @@
 """Options from dataclasses, with errors of one line."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io

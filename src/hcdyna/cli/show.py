@@ -1,7 +1,5 @@
 """What people see while agents train, and the table at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """What the domains share."""
 
-from __future__ import annotations
-
 import jax
 
 from hcdyna.types import Array, Environment, Key, Outcome

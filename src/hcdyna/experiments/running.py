@@ -1,7 +1,5 @@
 """Train the cells that are missing, as many in one program as share it and fit into memory."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

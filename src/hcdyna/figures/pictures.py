@@ -1,7 +1,5 @@
 """What an agent sees: its value estimate, and the states that it learns and plans from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

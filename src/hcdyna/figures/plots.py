@@ -1,7 +1,5 @@
 """Learning curves as pictures, and pictures as files. Nothing here needs a display."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path

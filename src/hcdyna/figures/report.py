@@ -1,7 +1,5 @@
 """A run, or several compared, as one interactive page that needs nothing but a browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from html import escape

@@ -4,8 +4,6 @@ A fast version comes in through a function that is there anyway, the agent's `pl
 `climb`; who has none runs plain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Files that are there as a whole or not at all, and that notice when they were damaged."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

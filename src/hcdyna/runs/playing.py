@@ -1,7 +1,5 @@
 """Episodes of a trained agent, step by step on the host, with all that happens in them."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from typing import Any, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """What can be done with agents once they are trained."""
 
-from __future__ import annotations
-
 import functools
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings in one line: an environment by name, and whatever else is not as usual."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What was trained before: a run from its folder, or one agent from its file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

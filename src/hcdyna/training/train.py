@@ -4,8 +4,6 @@
 that ends at any moment loses at most what came after the last save.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Calling a compiled function for one step at a time takes over ten times as long 
 JAX. The tests hold the two equal, bit for bit.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import deque
 from typing import Any, ClassVar

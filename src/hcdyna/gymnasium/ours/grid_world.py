@@ -1,7 +1,5 @@
 """GridWorld for Gymnasium, with four moves or any move."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

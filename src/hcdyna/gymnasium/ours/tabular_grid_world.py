@@ -1,7 +1,5 @@
 """TabularGridWorld for Gymnasium."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

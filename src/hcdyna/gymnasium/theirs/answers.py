@@ -1,7 +1,5 @@
 """What an environment may answer to `step`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scale of observations: measured once, and then a part of the run and of policy files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Environments of all agents on the host, with everything that they answer checked."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time
