@@ -64,17 +64,10 @@ FULL = Plan(
     rounds=5,
     seconds=0.6,
 )
-QUICK = Plan(
-    grid((1, 10), (1, 30)),
-    {
-        "k": (10, 100, 300),
-        "n": (1, 3, 10),
-        "agents": (1, 3, 10, 30),
-        "environment": ENVIRONMENTS,
-        "width": (16, 32, 64),
-    },
-    versus.GROUPS,
-    rounds=5,
+QUICK = replace(
+    FULL,
+    grid=grid((1, 10), (1, 30)),
+    series=FULL.series | {"n": (1, 3, 10), "agents": (1, 3, 10, 30), "width": (16, 32, 64)},
     seconds=0.3,
     peer_rounds=3,
     peer_steps=0.4,

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,18 +27,71 @@ class Episode(NamedTuple):
     """Step → picture [height, width, 3], where the environment draws itself."""
 
 
-class World(Protocol):
-    """An environment that remembers where it is."""
+class OwnWorld:
+    """One of our environments, or one of the user's."""
 
-    def reset(self, seed: int) -> np.ndarray: ...
+    def __init__(self, agent: TrainedAgent) -> None:
+        env = agent.settings.environment.build()
+        self.limit = env.spec.time_limit
+        self._reset, self._step = compiled(env)
+
+    def reset(self, seed: int) -> np.ndarray:
+        self.taken = 0
+        self.obs = np.asarray(self._reset(np.uint32(seed)))
+        return self.obs
 
     def step(self, seed: int, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool]:
-        """→ obs, reward, terminated, truncated."""
-        ...
+        self.taken += 1
+        self.obs, reward, over = (
+            np.asarray(x) for x in self._step(np.uint32(seed), self.obs, action)
+        )
+        return self.obs, float(reward), bool(over), self.taken >= self.limit
 
-    def picture(self) -> np.ndarray | None: ...
+    def picture(self) -> None:
+        return None
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        pass
+
+
+class HostedWorld:
+    """A Gymnasium environment; it draws itself, if it can."""
+
+    def __init__(self, hosted: Hosted, pictures: bool) -> None:
+        self.hosted = hosted
+        self.worlds = self._made(**({"render_mode": "rgb_array"} if pictures else {}))
+
+    def _made(self, **options: Any) -> Worlds:
+        """It may know of no pictures."""
+        try:
+            return Worlds(self.hosted, 1, np.array, **options)  # the agent itself scales
+        except RunError:
+            if not options:
+                raise
+        return self._made()
+
+    def reset(self, seed: int) -> np.ndarray:
+        return self.worlds.reset(0, seed)
+
+    def step(self, seed: int, action: Any) -> tuple[np.ndarray, float, bool, bool]:
+        found = self.worlds.take([action])
+        ends = bool(found.terminated[0]), bool(found.truncated[0])
+        return found.obs[0], float(found.reward[0]), *ends
+
+    def picture(self) -> np.ndarray | None:
+        """None if it can't be drawn, for instance because pygame is not installed."""
+        try:
+            found = np.asarray(self.worlds.picture())
+        except RunError as error:
+            warnings.warn(f"{self.hosted.id} can't be drawn: {error}", stacklevel=2)
+            return None
+        return found if found.ndim == 3 else None
+
+    def close(self) -> None:
+        self.worlds.close()
+
+
+World = OwnWorld | HostedWorld
 
 
 def play(
@@ -96,8 +149,8 @@ def world_of(agent: TrainedAgent, pictures: bool) -> World:
     """The world that an agent was trained in, to be stepped here."""
     environment = agent.settings.environment
     if isinstance(environment, Hosted):
-        return _HostedWorld(environment, pictures)
-    return _OwnWorld(agent)
+        return HostedWorld(environment, pictures)
+    return OwnWorld(agent)
 
 
 class PictureKeeper:
@@ -119,67 +172,3 @@ class PictureKeeper:
         if len(self.pictures) > self.most and not last:
             self.stride *= 2
             self.pictures = {k: x for k, x in self.pictures.items() if k % self.stride == 0}
-
-
-class _OwnWorld:
-    """One of our environments, or one of the user's."""
-
-    def __init__(self, agent: TrainedAgent) -> None:
-        env = agent.settings.environment.build()
-        self.limit = env.spec.time_limit
-        self._reset, self._step = compiled(env)
-
-    def reset(self, seed: int) -> np.ndarray:
-        self.taken = 0
-        self.obs = np.asarray(self._reset(np.uint32(seed)))
-        return self.obs
-
-    def step(self, seed: int, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool]:
-        self.taken += 1
-        self.obs, reward, over = (
-            np.asarray(x) for x in self._step(np.uint32(seed), self.obs, action)
-        )
-        return self.obs, float(reward), bool(over), self.taken >= self.limit
-
-    def picture(self) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
-
-
-class _HostedWorld:
-    """A Gymnasium environment; it draws itself, if it can."""
-
-    def __init__(self, hosted: Hosted, pictures: bool) -> None:
-        self.hosted = hosted
-        self.worlds = self._made(**({"render_mode": "rgb_array"} if pictures else {}))
-
-    def _made(self, **options: Any) -> Worlds:
-        """It may know of no pictures."""
-        try:
-            return Worlds(self.hosted, 1, np.array, **options)  # the agent itself scales
-        except RunError:
-            if not options:
-                raise
-        return self._made()
-
-    def reset(self, seed: int) -> np.ndarray:
-        return self.worlds.reset(0, seed)
-
-    def step(self, seed: int, action: Any) -> tuple[np.ndarray, float, bool, bool]:
-        found = self.worlds.take([action])
-        ends = bool(found.terminated[0]), bool(found.truncated[0])
-        return found.obs[0], float(found.reward[0]), *ends
-
-    def picture(self) -> np.ndarray | None:
-        """None if it can't be drawn, for instance because pygame is not installed."""
-        try:
-            found = np.asarray(self.worlds.picture())
-        except RunError as error:
-            warnings.warn(f"{self.hosted.id} can't be drawn: {error}", stacklevel=2)
-            return None
-        return found if found.ndim == 3 else None
-
-    def close(self) -> None:
-        self.worlds.close()

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hcdyna.gymnasium.theirs.answers import LARGEST
 from hcdyna.gymnasium.theirs.environment import Hosted
 from hcdyna.gymnasium.theirs.worlds import Worlds
+from hcdyna.settings.fields import LARGEST
 
 RANDOM_STEPS = 1_000
 """For the scale of variables without bounds."""
