@@ -25,7 +25,7 @@ from hcdyna.bench.tf32 import round_products
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import figure
 from hcdyna.experiments.paper.scale import FULL
-from hcdyna.experiments.running import crew_of, live
+from hcdyna.experiments.running import live, trainer_of
 from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.statistics.comparisons import holm, permutation_test
 from hcdyna.statistics.summaries import last_share, mean_interval
@@ -80,9 +80,10 @@ def main(options: Options) -> int:
 
 def trained(cell: Cell) -> Result:
     group = [cell]
-    crew = crew_of(group)
+    trainer = trainer_of(group)
     with TemporaryDirectory() as folder:
-        (result,) = live(group, crew, Unfinished(Path(folder), group, crew), lambda line: None)
+        unfinished = Unfinished(Path(folder), group, trainer)
+        (result,) = live(group, trainer, unfinished, lambda line: None)
     return result
 
 

@@ -63,7 +63,7 @@ class Options:
 
 def main(options: Options) -> None:
     env = MountainCar().build()
-    testing.check_search_control(Steepest().build(env), env)
+    testing.check_search_control(Steepest(), env)
     print("the contract is kept; mean return after warm-up [95% interval over seeds]:")
     for strategy in (Steepest(), *options.beside):
         settings = Settings(

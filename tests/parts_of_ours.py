@@ -3,7 +3,6 @@
 # ruff: noqa: RUF009  (parts are frozen, so that they can be defaults)
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import jax
@@ -11,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna import LearnedModel, Uniform, drawn
-from hcdyna.environments.base import clip_to_box
 from hcdyna.settings import check, number
-from hcdyna.types import Environment, Outcome, Spec
+from hcdyna.types import Box, Environment, Outcome, Spec
 from nearest_to_goal import NearestToGoal
 
 
@@ -90,19 +88,20 @@ class Pond:
     def build(self):
         low, high = np.full(2, -1, np.float32), np.ones(2, np.float32)
         spec = Spec("Pond", low, high, discount=0.99, time_limit=20, num_actions=4)
+        box = Box(low, high)
         moves = self.stroke * jnp.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
 
         def terminal(obs):
             return jnp.max(jnp.abs(obs)) < 0.1
 
         def dynamics(key, obs, action):
-            next_obs = clip_to_box(spec, obs + moves[action])
+            next_obs = box(obs + moves[action])
             return Outcome(next_obs, jnp.float32(-1.0), terminal(next_obs))
 
         def reset(key):
             return jax.random.uniform(key, (2,), minval=self.start.low, maxval=self.start.high)
 
-        return Environment(spec, reset, dynamics, partial(clip_to_box, spec), terminal)
+        return Environment(spec, reset, dynamics, box, terminal)
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,14 @@ def build(part, env):
     return built(part, {"env": env, "spec": env.spec, "training": Training(replay_size=32)})
 
 
-def build_or_skip(part, env):
+def part_or_skip(group, name, env):
     """A part refuses what it can't handle with a SettingsError; that is not for this test."""
+    part = registry.lookup(group, name)()
     try:
-        return build(part, env)
+        build(part, env)
     except SettingsError as refusal:
         pytest.skip(str(refusal))
+    return part
 
 
 def accepts(group, name, env):
@@ -70,22 +72,21 @@ def test_environment(name):
 @pytest.mark.parametrize("name", registry.available("agents"))
 def test_agent(name, env_name):
     env = build_environment(env_name)
-    testing.check_agent(build_or_skip(registry.lookup("agents", name)(), env), env)
+    testing.check_agent(part_or_skip("agents", name, env), env)
 
 
 @pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
 @pytest.mark.parametrize("name", registry.available("models"))
 def test_model(name, env_name):
     env = build_environment(env_name)
-    testing.check_model(build_or_skip(registry.lookup("models", name)(), env), env)
+    testing.check_model(part_or_skip("models", name, env), env)
 
 
 @pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
 @pytest.mark.parametrize("name", registry.available("search_control"))
 def test_search_control(name, env_name):
     env = build_environment(env_name)
-    strategy = build_or_skip(registry.lookup("search_control", name)(), env)
-    testing.check_search_control(strategy, env)
+    testing.check_search_control(part_or_skip("search_control", name, env), env)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_search_control(name, env_name):
 )
 def test_hill_climbing_with_every_option(options):
     env = build_environment("MountainCar")
-    testing.check_search_control(HillClimbing(queue_size=50, **options).build(env), env)
+    testing.check_search_control(HillClimbing(queue_size=50, **options), env)
 
 
 @pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
@@ -114,9 +115,9 @@ def test_hill_climbing_with_every_option(options):
 )
 def test_rollouts_and_prioritised_replay_with_their_options(strategy, env_name):
     env = build_environment(env_name)
-    testing.check_search_control(build(strategy, env), env)
+    testing.check_search_control(strategy, env)
 
 
 def test_double_dqn_without_a_dueling_network():
     env = build_environment("CartPole")
-    testing.check_agent(DoubleDQN(dueling=False).build(env.spec), env)
+    testing.check_agent(DoubleDQN(dueling=False), env)

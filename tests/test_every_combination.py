@@ -47,7 +47,7 @@ TABLE = {
     "compiled": Kind(
         ("GridWorld", "--env.time-limit", "20"),
         ("dqn", "double_dqn"),
-        ("true", "learned", "known_end"),
+        ("true", "learned"),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
     "tabular": Kind(
@@ -59,22 +59,20 @@ TABLE = {
     "continuous": Kind(
         ("GridWorldContinuous", "--env.time-limit", "20"),
         ("ddpg",),
-        ("true", "learned", "known_end"),
+        ("true", "learned"),
         CONTINUOUS_STATES,
     ),
     "hosted": Kind(
         ("CartPole-v1",),
         ("dqn", "double_dqn"),
-        ("learned", "known_end"),
+        ("learned",),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
-    "hosted continuous": Kind(
-        ("Pendulum-v1",), ("ddpg",), ("learned", "known_end"), CONTINUOUS_STATES
-    ),
+    "hosted continuous": Kind(("Pendulum-v1",), ("ddpg",), ("learned",), CONTINUOUS_STATES),
     "hosted in processes": Kind(
         ("CartPole-v1", "--env.processes", "on"),
         ("dqn", "double_dqn"),
-        ("learned", "known_end"),
+        ("learned",),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
 }
@@ -85,10 +83,10 @@ CELLS = [
 ]
 COVER = [
     ("compiled", "dqn", "learned", "hill_climbing"),
-    ("compiled", "double_dqn", "known_end", "prioritised_replay"),
+    ("compiled", "double_dqn", "learned", "prioritised_replay"),
     ("tabular", "tabular", "counted", "prioritised_sweeping"),
     ("continuous", "ddpg", "true", "td_error"),
-    ("hosted", "dqn", "known_end", "rollouts"),
+    ("hosted", "dqn", "learned", "rollouts"),
     ("hosted continuous", "ddpg", "learned", "hill_climbing"),
     ("hosted in processes", "double_dqn", "learned", "replay"),
 ]

@@ -9,7 +9,7 @@ from nearest_to_goal import NearestToGoal
 
 def test_it_keeps_the_contract():
     env = MountainCar().build()
-    testing.check_search_control(NearestToGoal().build(env), env)
+    testing.check_search_control(NearestToGoal(), env)
 
 
 def test_it_trains_with_its_number_traced():

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from hcdyna import DQN, GridWorld, HillClimbing, Settings, Training
-from hcdyna.bench import cells, counts, suite, versus
-from hcdyna.bench.cells import Cell
+from hcdyna.bench import cases, counts, suite, versus
+from hcdyna.bench.cases import Case
 from hcdyna.bench.peers import Peer
 from hcdyna.cli import main
 from hcdyna.training import memory
 
-SMALL = Cell("hill_climbing", n=1, agents=1, k=4, width=8)
+SMALL = Case("hill_climbing", n=1, agents=1, k=4, width=8)
 ABSENT = Peer("A peer of old", (("no_such_module", "no-such-package"),), lambda steps: 1.0, 1)
 PRESENT = Peer("A peer", (("json", "json"),), lambda steps: 2.0 * steps, 10)
 
@@ -22,7 +22,7 @@ def tiny(monkeypatch):
     """One small program, measured for an instant."""
     monkeypatch.setattr(suite, "CENTRE", SMALL)
     monkeypatch.setattr(counts, "SIDE", {"cpu": 64})
-    monkeypatch.setattr(cells, "WARMUP", 50)
+    monkeypatch.setattr(cases, "WARMUP", 50)
     peers = {ABSENT: (SMALL,), PRESENT: (SMALL,)}
     series = {"k": (4,), "agents": (1,)}
     plan = suite.Plan((SMALL,), series, peers, rounds=3, seconds=0.001, peer_rounds=2)
@@ -41,7 +41,7 @@ def test_a_run_leaves_a_record_and_a_figure_and_prints_tables(tiny, tmp_path, ca
     assert len(row["rates"]) == 3
     assert sorted(row["rates"])[1] == row["steps_per_second"] > 0
     assert row["compile_seconds"] > 0
-    held = cells.REPLAY_SIZE * 28 + cells.QUEUE_SIZE * 8  # (s, a, r, γ, s′) and s, of 4 bytes each
+    held = cases.REPLAY_SIZE * 28 + cases.QUEUE_SIZE * 8  # (s, a, r, γ, s′) and s, of 4 bytes each
     assert held < row["peak_bytes"] < 2 * held
     assert record["scaling"] == {"k": [row], "agents": [row]}, "measured once"
     assert max(map(len, printed.splitlines())) <= 100
@@ -71,7 +71,7 @@ def test_a_cell_that_does_not_fit_is_skipped_with_the_reason(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 1_000_000_000)
     said = []
     many = replace(SMALL, agents=1_001)
-    bench = suite.Bench(suite.Plan((), {}, {}, rounds=1, seconds=0.001), said.append)
+    bench = suite.Suite(suite.Plan((), {}, {}, rounds=1, seconds=0.001), said.append)
     bench.begin(many, "many")
     assert bench.results[many].record(1.0)["skipped"].startswith("needs 1.66 GB, and 1 GB are free")
     assert "skipped, needs 1.66 GB" in said[0]
@@ -79,7 +79,7 @@ def test_a_cell_that_does_not_fit_is_skipped_with_the_reason(monkeypatch):
 
 def test_both_plans_measure_what_the_peers_are_compared_with():
     for plan in (suite.FULL, suite.QUICK):
-        assert {cell for group in versus.GROUPS.values() for cell in group} <= set(plan.grid)
+        assert {case for group in versus.GROUPS.values() for case in group} <= set(plan.grid)
         for field, values in plan.series.items():
             assert getattr(suite.CENTRE, field) in values
 

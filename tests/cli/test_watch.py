@@ -11,7 +11,7 @@ from hcdyna.cli import main
 from hcdyna.figures import films
 from hcdyna.figures.watch import MOST, frames, moments, watch
 from hcdyna.gymnasium.theirs.environment import Hosted
-from hcdyna.runs.playing import Episode, Gallery, play
+from hcdyna.runs.playing import Episode, PictureKeeper, play
 from hcdyna.runs.trained import TrainedAgent
 
 
@@ -161,8 +161,8 @@ def test_the_gallery_keeps_evenly_spaced_pictures_and_the_last():
         def picture(self):
             return np.zeros((1, 1, 3), np.uint8)
 
-    gallery = Gallery(most=10)
+    keeper = PictureKeeper(most=10)
     for step in range(101):
-        gallery.hang(step, World())
-    gallery.hang(100, World(), last=True)
-    assert list(gallery.pictures) == [0, 16, 32, 48, 64, 80, 96, 100]
+        keeper.keep(step, World())
+    keeper.keep(100, World(), last=True)
+    assert list(keeper.pictures) == [0, 16, 32, 48, 64, 80, 96, 100]

@@ -227,9 +227,9 @@ def test_many_agents_are_trained_on_every_core(few):
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_what_is_compiled_ahead_is_what_will_be_called(seeds):
     """On one device, too, where JAX describes in other words how arrays lie on it."""
-    crew = running.crew_of([Cell(SMALL, seeds)])
-    programs, given = crew.programs, (crew.seed_of_agent, crew.numbers)
-    ahead = running.given_back(crew, programs.init.lower(*given).compile().output_shardings)
+    trainer = running.trainer_of([Cell(SMALL, seeds)])
+    programs, given = trainer.programs, (trainer.seed_of_agent, trainer.numbers)
+    ahead = running.given_back(trainer, programs.init.lower(*given).compile().output_shardings)
     lives = programs.init(*given)
     for x, y in zip(jax.tree.leaves(ahead), jax.tree.leaves(lives), strict=True):
         assert (x.shape, x.dtype, x.sharding) == (y.shape, y.dtype, y.sharding)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from hcdyna import Evaluation, Rollouts, Settings, TabularGridWorld, Training, train
-from hcdyna.environments.base import clip_to_box
 from hcdyna.numerics import ring
-from hcdyna.types import Environment, Outcome, Scene, Spec, Transition
+from hcdyna.types import Box, Environment, Outcome, Scene, Spec, Transition
 
 SPEC = Spec("Line", np.zeros(1, np.float32), np.full(1, 9, np.float32), 0.5, 100, num_actions=4)
 ROW = Transition(jnp.array([1.0]), jnp.int32(3), jnp.float32(7.0), jnp.float32(0.5), jnp.ones(1))
@@ -17,13 +16,13 @@ ROW = Transition(jnp.array([1.0]), jnp.int32(3), jnp.float32(7.0), jnp.float32(0
 def line(end):
     """Action a moves by a and earns the state left; it ends at `end`, or beyond."""
 
+    box = Box(SPEC.low, SPEC.high)
+
     def dynamics(key, obs, action):
-        there = clip_to_box(SPEC, obs + action)
+        there = box(obs + action)
         return Outcome(there, obs[0], there[0] >= end)
 
-    return Environment(
-        SPEC, lambda key: ROW.obs, dynamics, lambda obs: clip_to_box(SPEC, obs), lambda obs: False
-    )
+    return Environment(SPEC, lambda key: ROW.obs, dynamics, box, lambda obs: False)
 
 
 def scene_of(env):

@@ -17,7 +17,7 @@ from hcdyna import (
 )
 from hcdyna.numerics.memory import free_memory, free_on_machine
 from hcdyna.training import memory
-from hcdyna.training.train import Crew
+from hcdyna.training.train import Trainer
 
 LARGE = {
     "mini-batches": Settings(training=Training(planning_steps=200, batch_size=1_000)),
@@ -38,11 +38,11 @@ LARGE = {
 }
 
 
-def by_xla(crew):
-    """Bytes beside the state that XLA sets aside for the programs of a crew."""
-    life, numbers, programs = crew.shapes, crew.numbers, crew.programs
+def by_xla(trainer):
+    """Bytes beside the state that XLA sets aside for the programs of a trainer."""
+    life, numbers, programs = trainer.shapes, trainer.numbers, trainer.programs
     learn = programs.learn.lower(life, numbers, 1).compile().memory_analysis()
-    play = programs.evaluate.lower(life, numbers, crew.seed_of_agent, 1).compile()
+    play = programs.evaluate.lower(life, numbers, trainer.seed_of_agent, 1).compile()
     return learn.temp_size_in_bytes, play.memory_analysis().temp_size_in_bytes
 
 
@@ -51,8 +51,8 @@ MORE = [pytest.param(name, marks=pytest.mark.slow) for name in list(LARGE)[1:]]
 
 @pytest.mark.parametrize("what", ["mini-batches", *MORE])
 def test_the_estimate_is_about_what_the_compiler_takes(what):
-    crew = Crew([LARGE[what]], [0])
-    for estimate, taken in zip(memory.in_a_step(crew.settings[0]), by_xla(crew), strict=True):
+    trainer = Trainer([LARGE[what]], [0])
+    for estimate, taken in zip(memory.in_a_step(trainer.settings[0]), by_xla(trainer), strict=True):
         if taken > 1e6:
             assert 0.7 * taken < estimate < 5 * taken
 
@@ -77,18 +77,18 @@ TOO_LARGE = {
 
 @pytest.mark.parametrize("said", TOO_LARGE)
 def test_what_does_not_fit_is_refused_before_anything_is_made(said):
-    crew = Crew([TOO_LARGE[said]], list(range(10 if "less often" in said else 1_000)))
+    trainer = Trainer([TOO_LARGE[said]], list(range(10 if "less often" in said else 1_000)))
     with pytest.raises(SettingsError) as refusal:
-        crew.demand_memory()
+        trainer.demand_memory()
     assert said in str(refusal.value)
     assert str(refusal.value).startswith("memory: about ")
     assert "\n" not in str(refusal.value)
 
 
 def test_very_many_seeds_are_refused_before_anything_is_made():
-    crew = Crew([Settings()], list(range(100_000)))
+    trainer = Trainer([Settings()], list(range(100_000)))
     with pytest.raises(SettingsError, match=r"for 100,000 agents.*lower search_control.queue_size"):
-        crew.demand_memory()
+        trainer.demand_memory()
 
 
 def test_very_many_episodes_of_trained_agents_are_refused():
@@ -105,14 +105,14 @@ def test_settings_of_one_program_have_one_estimate():
     settings = Settings()
     other = dataclasses.replace(settings, agent=DQN(learning_rate=0.5))
     assert memory.in_a_step(other) == memory.in_a_step(settings)
-    crew = Crew([settings, other], [0, 1])
-    crew.demand_memory()
-    assert memory.KNOWN[crew.static] == memory.in_a_step(settings)
+    trainer = Trainer([settings, other], [0, 1])
+    trainer.demand_memory()
+    assert memory.KNOWN[trainer.static] == memory.in_a_step(settings)
     varied = [Settings(training=Training(mixing_rate=rho, planning_steps=n)) for rho, n in
               ((0.1, 2), (0.9, 4))]  # fmt: skip
-    crew = Crew(varied, [0])
-    crew.demand_memory()
-    assert memory.KNOWN[crew.static] == memory.in_a_step(varied[1]), "all pay for the largest n"
+    trainer = Trainer(varied, [0])
+    trainer.demand_memory()
+    assert memory.KNOWN[trainer.static] == memory.in_a_step(varied[1]), "all pay for the largest n"
 
 
 def test_a_hosted_environment_has_an_estimate_too():

@@ -4,8 +4,6 @@ The three improvements of TD3 (Fujimoto et al., 2018) are options, off by defaul
 delayed actor, target smoothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

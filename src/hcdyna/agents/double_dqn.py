@@ -1,7 +1,5 @@
 """Double DQN (van Hasselt et al., 2016), by default with a dueling network (Wang et al., 2016)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """DQN: Q-learning with a network, mini-batches and a target network (Mnih et al., 2015)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

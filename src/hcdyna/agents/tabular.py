@@ -1,7 +1,5 @@
 """Tabular Q-learning (Watkins, 1989): one number for each state and action."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """How much arithmetic is it? Multiply-adds of an environment step, and what the device can do."""
 
-from __future__ import annotations
-
 import time
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A compiled program of ours, warmed up and ready to be timed."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """GridWorld as the peers see it: NumPy, and Gymnasium's interface."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -38,7 +36,7 @@ def model(s: np.ndarray, a: np.ndarray | int) -> tuple[np.ndarray, float, Any]:
     return s_next, -1.0, (s_next >= 0.95).all(axis=-1)
 
 
-class GridWorldEnv(gymnasium.Env):
+class PeerGridWorld(gymnasium.Env):
     """The same GridWorld behind Gymnasium's interface."""
 
     observation_space = gymnasium.spaces.Box(0.0, 1.0, (STATE_DIM,), np.float32)

@@ -4,23 +4,13 @@ They are HC-Dyna as a plain PyTorch loop, and the DQN of Stable-Baselines3 and o
 JAX). They are imported only when they are used.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from hcdyna.bench.peer_world import (
-    BATCH_SIZE,
-    EPSILON,
-    GAMMA,
-    LEARNING_RATE,
-    REPLAY_CAPACITY,
-    TARGET_EVERY,
-    GridWorldEnv,
-)
+from hcdyna.bench import peer_world as world
 
 
 @dataclass(frozen=True)
@@ -89,18 +79,18 @@ def time_of_learning(kind: Any, steps: int, warmup: int, seed: int) -> float:
     """Steps per second of a DQN behind the interface of Stable-Baselines3: an update a step."""
     agent = kind(
         "MlpPolicy",
-        GridWorldEnv(),
+        world.PeerGridWorld(),
         policy_kwargs={"net_arch": [32, 32]},
-        batch_size=BATCH_SIZE,
+        batch_size=world.BATCH_SIZE,
         learning_starts=warmup,
         train_freq=1,
         gradient_steps=1,
-        target_update_interval=TARGET_EVERY,
-        buffer_size=REPLAY_CAPACITY,
-        learning_rate=LEARNING_RATE,
-        gamma=GAMMA,
-        exploration_initial_eps=EPSILON,
-        exploration_final_eps=EPSILON,
+        target_update_interval=world.TARGET_EVERY,
+        buffer_size=world.REPLAY_CAPACITY,
+        learning_rate=world.LEARNING_RATE,
+        gamma=world.GAMMA,
+        exploration_initial_eps=world.EPSILON,
+        exploration_final_eps=world.EPSILON,
         device="cpu",
         seed=seed,
     )

@@ -1,7 +1,5 @@
 """The record of a benchmark run for people: tables, and a figure of how speed scales."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from matplotlib.axes import Axes

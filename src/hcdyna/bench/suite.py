@@ -1,7 +1,5 @@
 """All measurements of `hcdyna bench`, one after the other, and their record."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys
@@ -15,7 +13,7 @@ from typing import Any
 import jax
 
 from hcdyna.bench import counts, versus
-from hcdyna.bench.cells import Cell, Result, prepare, result
+from hcdyna.bench.cases import Case, Measured, prepare, result
 from hcdyna.bench.ours import Ours
 from hcdyna.bench.peers import Peer
 from hcdyna.numerics.devices import offer_every_core
@@ -23,7 +21,7 @@ from hcdyna.runs.record import commit, versions
 
 FORMAT = 1
 STRATEGIES = ("replay", "on_policy", "hill_climbing")
-CENTRE = Cell("hill_climbing", n=10, agents=30)
+CENTRE = Case("hill_climbing", n=10, agents=30)
 """What the scaling series vary one at a time."""
 LARGE = 200e6
 """Bytes of a program that is not kept beside others."""
@@ -35,10 +33,10 @@ FEWEST_STEPS = 5
 class Plan:
     """What to measure, and for how long."""
 
-    grid: tuple[Cell, ...]
+    grid: tuple[Case, ...]
     series: dict[str, tuple[Any, ...]]
-    """Field of the cell → values of it, everything else as in the centre."""
-    peers: dict[Peer, tuple[Cell, ...]]
+    """Field of the case → values of it, everything else as in the centre."""
+    peers: dict[Peer, tuple[Case, ...]]
     rounds: int
     seconds: float
     """Roughly how long a round of ours takes."""
@@ -47,9 +45,9 @@ class Plan:
     """Share of a peer's usual number of steps."""
 
 
-def grid(ns: tuple[int, ...], agents: tuple[int, ...]) -> tuple[Cell, ...]:
+def grid(ns: tuple[int, ...], agents: tuple[int, ...]) -> tuple[Case, ...]:
     """Strategies × n × agents."""
-    return tuple(Cell(*choice) for choice in itertools.product(STRATEGIES, ns, agents))
+    return tuple(Case(*choice) for choice in itertools.product(STRATEGIES, ns, agents))
 
 
 ENVIRONMENTS = ("GridWorld", "CartPole", "Acrobot")
@@ -66,30 +64,23 @@ FULL = Plan(
     rounds=5,
     seconds=0.6,
 )
-QUICK = Plan(
-    grid((1, 10), (1, 30)),
-    {
-        "k": (10, 100, 300),
-        "n": (1, 3, 10),
-        "agents": (1, 3, 10, 30),
-        "environment": ENVIRONMENTS,
-        "width": (16, 32, 64),
-    },
-    versus.GROUPS,
-    rounds=5,
+QUICK = replace(
+    FULL,
+    grid=grid((1, 10), (1, 30)),
+    series=FULL.series | {"n": (1, 3, 10), "agents": (1, 3, 10, 30), "width": (16, 32, 64)},
     seconds=0.3,
     peer_rounds=3,
     peer_steps=0.4,
 )
 
 
-class Bench:
-    """A run of the suite; no cell is measured twice."""
+class Suite:
+    """A run of the suite; no case is measured twice."""
 
     def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
         self.plan, self.tell = plan, tell
-        self.results: dict[Cell, Result] = {}
-        self.programs: dict[Cell, Ours] = {}
+        self.results: dict[Case, Measured] = {}
+        self.programs: dict[Case, Ours] = {}
 
     def run(self) -> dict[str, Any]:
         """Compile everything, then measure in turn, then beside peers."""
@@ -98,14 +89,14 @@ class Bench:
         plan, peaks = self.plan, measured_peaks()
         self.tell(f"{device_name()}: {amount(peaks['float32'])} multiply-adds a second in float32")
         varied = [replace(CENTRE, **{k: v}) for k, values in plan.series.items() for v in values]
-        every_cell = dict.fromkeys([*plan.grid, *varied])
-        for place, cell in enumerate(every_cell, 1):
-            self.begin(cell, f"{place} of {len(every_cell)}: {cell}")
+        every_case = dict.fromkeys([*plan.grid, *varied])
+        for place, case in enumerate(every_case, 1):
+            self.begin(case, f"{place} of {len(every_case)}: {case}")
         self.take_turns()
-        compared = [row for peer, cells in plan.peers.items() for row in self.compare(peer, cells)]
+        compared = [row for peer, cases in plan.peers.items() for row in self.compare(peer, cases)]
         # Once more, since a peak is the best there is, and the machine may have been busy.
         peaks = {name: max(best, peaks[name]) for name, best in measured_peaks().items()}
-        record = {cell: found.record(peaks["float32"]) for cell, found in self.results.items()}
+        record = {case: found.record(peaks["float32"]) for case, found in self.results.items()}
         return {
             "format": FORMAT,
             "device": device_name(),
@@ -115,7 +106,7 @@ class Bench:
             "started": began.isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - start,
             "multiply_adds_per_second": peaks,
-            "grid": [record[cell] for cell in plan.grid],
+            "grid": [record[case] for case in plan.grid],
             "scaling": {
                 field: [record[replace(CENTRE, **{field: value})] for value in values]
                 for field, values in plan.series.items()
@@ -123,54 +114,54 @@ class Bench:
             "peers": compared,
         }
 
-    def begin(self, cell: Cell, name: str) -> None:
+    def begin(self, case: Case, name: str) -> None:
         """Compile and warm up. What is too large to be kept beside others is measured at once."""
-        ours = prepare(cell)
+        ours = prepare(case)
         if isinstance(ours, str):
-            self.results[cell] = result(cell, ours)
+            self.results[case] = result(case, ours)
             self.tell(f"{name}: skipped, {ours}")
             return
         self.tell(f"{name}: compiled in {ours.compile_seconds:.1f} s")
         if ours.peak_bytes <= LARGE:
-            self.programs[cell] = ours
+            self.programs[case] = ours
         else:
             rates = [self.rate(ours) for _ in range(self.plan.rounds)]
-            self.results[cell] = result(cell, ours, rates)
+            self.results[case] = result(case, ours, rates)
 
     def take_turns(self) -> None:
         """Measure the programs kept, round by round, so that a busy minute is bad for all alike."""
-        rates: dict[Cell, list[float]] = {cell: [] for cell in self.programs}
+        rates: dict[Case, list[float]] = {case: [] for case in self.programs}
         for place in range(1, self.plan.rounds + 1):
             self.tell(f"{len(rates)} programs in turn, round {place} of {self.plan.rounds}")
-            for cell, ours in self.programs.items():
-                rates[cell].append(self.rate(ours))
-        for cell, ours in self.programs.items():
-            self.results[cell] = result(cell, ours, rates[cell])
+            for case, ours in self.programs.items():
+                rates[case].append(self.rate(ours))
+        for case, ours in self.programs.items():
+            self.results[case] = result(case, ours, rates[case])
 
     def rate(self, ours: Ours) -> float:
         """Environment steps per second in one round."""
         return ours.measure_for(self.plan.seconds, FEWEST_STEPS)
 
-    def compare(self, peer: Peer, cells: tuple[Cell, ...]) -> list[dict[str, Any]]:
+    def compare(self, peer: Peer, cases: tuple[Case, ...]) -> list[dict[str, Any]]:
         """One peer beside some of ours; or a line that says what is missing."""
         missing = peer.missing()
         if missing is not None:
             self.tell(f"{peer.name}: not installed, so left out ({missing})")
             return [{"peer": peer.name, "missing": missing}]
-        cells = tuple(cell for cell in cells if cell in self.programs)
-        if not cells:
+        cases = tuple(case for case in cases if case in self.programs)
+        if not cases:
             return []
         self.tell(f"beside {peer.name}, {self.plan.peer_rounds} rounds")
         turns = versus.take_turns(
-            [self.programs[cell] for cell in cells],
+            [self.programs[case] for case in cases],
             peer,
             self.plan.peer_rounds,
             self.plan.seconds,
             max(1, round(peer.steps * self.plan.peer_steps)),
         )
         return [
-            {"peer": peer.name, "ours": asdict(cell), **turn.record()}
-            for cell, turn in zip(cells, turns, strict=True)
+            {"peer": peer.name, "ours": asdict(case), **turn.record()}
+            for case, turn in zip(cases, turns, strict=True)
         ]
 
 

@@ -1,7 +1,5 @@
 """Products as a GPU rounds them by default, on any machine: does learning suffer from it?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,35 +1,16 @@
 """HC-Dyna as a plain PyTorch loop, as a careful user would write it: one state climbed at a time,
 batched updates. PyTorch is imported only when it is used."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any
 
 import numpy as np
 
-from hcdyna.bench.peer_world import (
-    ALPHA,
-    BATCH_SIZE,
-    BETA,
-    EPSILON,
-    ETA,
-    FROM_QUEUE,
-    GAMMA,
-    LEARNING_RATE,
-    NUM_ACTIONS,
-    QUEUE_CAPACITY,
-    REPLAY_CAPACITY,
-    STATE_DIM,
-    TARGET_EVERY,
-    TIME_LIMIT,
-    initial_state,
-    model,
-)
+from hcdyna.bench import peer_world as world
 
 
-class Ring:
+class FloatRows:
     """First in, first out rows of floats, sampled uniformly."""
 
     def __init__(self, capacity: int, width: int) -> None:
@@ -51,7 +32,7 @@ def transitions(
     s: np.ndarray, a: np.ndarray | int, r: float, s_next: np.ndarray, terminal: np.ndarray
 ) -> np.ndarray:
     """Packs transitions into rows (s, a, r, s', terminal)."""
-    rows = np.empty((*s.shape[:-1], 2 * STATE_DIM + 3), dtype=np.float32)
+    rows = np.empty((*s.shape[:-1], 2 * world.STATE_DIM + 3), dtype=np.float32)
     rows[..., :2], rows[..., 2], rows[..., 3] = s, a, r
     rows[..., 4:6], rows[..., 6] = s_next, terminal
     return rows
@@ -61,11 +42,11 @@ def q_network() -> Any:
     from torch import nn
 
     net = nn.Sequential(
-        nn.Linear(STATE_DIM, 32),
+        nn.Linear(world.STATE_DIM, 32),
         nn.ReLU(),
         nn.Linear(32, 32),
         nn.ReLU(),
-        nn.Linear(32, NUM_ACTIONS),
+        nn.Linear(32, world.NUM_ACTIONS),
     )
     for layer in (net[0], net[2]):
         nn.init.xavier_uniform_(layer.weight)
@@ -87,17 +68,20 @@ class HCDyna:
         self.planning_steps, self.climb_steps = planning_steps, climb_steps
         self.q = q_network()
         self.q_target = copy.deepcopy(self.q)
-        self.optimizer = torch.optim.Adam(self.q.parameters(), lr=LEARNING_RATE)
+        self.optimizer = torch.optim.Adam(self.q.parameters(), lr=world.LEARNING_RATE)
         self.updates = 0
-        self.replay = Ring(REPLAY_CAPACITY, 2 * STATE_DIM + 3)
-        self.queue = Ring(QUEUE_CAPACITY, STATE_DIM)
+        self.replay = FloatRows(world.REPLAY_CAPACITY, 2 * world.STATE_DIM + 3)
+        self.queue = FloatRows(world.QUEUE_CAPACITY, world.STATE_DIM)
         # Double precision: the difference of two means cancels badly in single.
-        self.mu_s, self.mu_ss = np.zeros(STATE_DIM), np.zeros((STATE_DIM, STATE_DIM))
+        self.mu_s, self.mu_ss = (
+            np.zeros(world.STATE_DIM),
+            np.zeros((world.STATE_DIM, world.STATE_DIM)),
+        )
         self.t, self.eps_a = 0, 0.0
-        self.s, self.age = initial_state(self.rng), 0
+        self.s, self.age = world.initial_state(self.rng), 0
 
     def random_step(self) -> None:
-        self.observe(int(self.rng.integers(NUM_ACTIONS)))
+        self.observe(int(self.rng.integers(world.NUM_ACTIONS)))
 
     def learning_step(self) -> None:
         self.observe(int(self.epsilon_greedy(self.s[None])[0]))
@@ -107,35 +91,35 @@ class HCDyna:
 
     def observe(self, a: int) -> None:
         s = self.s
-        s_next, r, terminal = model(s, a)
+        s_next, r, terminal = world.model(s, a)
         self.replay.add(transitions(s, a, r, s_next, terminal))
         self.t += 1
         self.mu_s += (s - self.mu_s) / self.t
         self.mu_ss += (np.outer(s, s) - self.mu_ss) / self.t
-        self.eps_a += BETA * (math.dist(s_next, s) / math.sqrt(STATE_DIM) - self.eps_a)
+        self.eps_a += world.BETA * (math.dist(s_next, s) / math.sqrt(world.STATE_DIM) - self.eps_a)
         self.s, self.age = s_next, self.age + 1
-        if terminal or self.age >= TIME_LIMIT:
-            self.s, self.age = initial_state(self.rng), 0
+        if terminal or self.age >= world.TIME_LIMIT:
+            self.s, self.age = world.initial_state(self.rng), 0
 
     def epsilon_greedy(self, s: np.ndarray) -> np.ndarray:
         with self.torch.no_grad():
             greedy = self.q(self.torch.from_numpy(s)).argmax(dim=1).numpy()
-        random = self.rng.integers(NUM_ACTIONS, size=len(s))
-        return np.where(self.rng.random(len(s)) < EPSILON, random, greedy)
+        random = self.rng.integers(world.NUM_ACTIONS, size=len(s))
+        return np.where(self.rng.random(len(s)) < world.EPSILON, random, greedy)
 
     def covariance(self) -> np.ndarray:
         if self.t < 2:
-            return np.eye(STATE_DIM)
+            return np.eye(world.STATE_DIM)
         return self.mu_ss - np.outer(self.mu_s, self.mu_s)
 
     def climb(self) -> None:
         torch, sigma = self.torch, self.covariance()
         # The jitter keeps the factor defined while the states seen lie on a line.
-        factor = np.linalg.cholesky(ETA * sigma + 1e-8 * np.eye(STATE_DIM))
-        noise = self.rng.standard_normal((self.climb_steps, STATE_DIM)) @ factor.T
+        factor = np.linalg.cholesky(world.ETA * sigma + 1e-8 * np.eye(world.STATE_DIM))
+        noise = self.rng.standard_normal((self.climb_steps, world.STATE_DIM)) @ factor.T
         metric = torch.from_numpy(sigma.astype(np.float32))
-        s = torch.from_numpy(self.replay.sample(1, self.rng)[0, :STATE_DIM].copy())
-        last_accepted = (math.inf,) * STATE_DIM
+        s = torch.from_numpy(self.replay.sample(1, self.rng)[0, : world.STATE_DIM].copy())
+        last_accepted = (math.inf,) * world.STATE_DIM
         for x in torch.from_numpy(noise.astype(np.float32)):
             s.requires_grad_(True)
             (g,) = torch.autograd.grad(self.q(s).max(), s)
@@ -143,33 +127,35 @@ class HCDyna:
             norm = drift.norm().item()
             s = s.detach() + x
             if 1e-8 < norm < math.inf:
-                s += (ALPHA / norm) * drift
+                s += (world.ALPHA / norm) * drift
             s.clamp_(0.0, 1.0)
             climbed = s.tolist()
-            if math.dist(climbed, last_accepted) / math.sqrt(STATE_DIM) >= self.eps_a:
+            if math.dist(climbed, last_accepted) / math.sqrt(world.STATE_DIM) >= self.eps_a:
                 self.queue.add(climbed)
                 last_accepted = climbed
 
     def planning_update(self) -> None:
         torch = self.torch
         batch = torch.from_numpy(self.mini_batch())
-        s, a, r, s_next, terminal = batch.split((STATE_DIM, 1, 1, STATE_DIM, 1), dim=1)
+        s, a, r, s_next, terminal = batch.split((world.STATE_DIM, 1, 1, world.STATE_DIM, 1), dim=1)
         with torch.no_grad():
             value_next = self.q_target(s_next).amax(dim=1, keepdim=True)
-            target = r + GAMMA * (1.0 - terminal) * value_next
+            target = r + world.GAMMA * (1.0 - terminal) * value_next
         loss = torch.nn.functional.mse_loss(self.q(s).gather(1, a.long()), target)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         self.updates += 1
-        if self.updates % TARGET_EVERY == 0:
+        if self.updates % world.TARGET_EVERY == 0:
             self.q_target.load_state_dict(self.q.state_dict())
 
     def mini_batch(self) -> np.ndarray:
         if not len(self.queue):
-            return self.replay.sample(BATCH_SIZE, self.rng)
-        s = self.queue.sample(FROM_QUEUE, self.rng)
+            return self.replay.sample(world.BATCH_SIZE, self.rng)
+        s = self.queue.sample(world.FROM_QUEUE, self.rng)
         a = self.epsilon_greedy(s)
-        s_next, r, terminal = model(s, a)
+        s_next, r, terminal = world.model(s, a)
         simulated = transitions(s, a, r, s_next, terminal)
-        return np.concatenate((simulated, self.replay.sample(BATCH_SIZE - FROM_QUEUE, self.rng)))
+        return np.concatenate(
+            (simulated, self.replay.sample(world.BATCH_SIZE - world.FROM_QUEUE, self.rng))
+        )

@@ -1,20 +1,18 @@
 """Ours and a peer in turn, since machines are noisy: the ratio of each round counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hcdyna.bench.cells import Cell
+from hcdyna.bench.cases import Case
 from hcdyna.bench.ours import Ours
 from hcdyna.bench.peers import LOOP, SBX, STABLE_BASELINES, Peer
 
-HC_DYNA = (Cell("hill_climbing", n=10, agents=30), Cell("hill_climbing", n=10, agents=1))
-DQN = (Cell("replay", n=1, agents=30), Cell("replay", n=1, agents=1))
-GROUPS: dict[Peer, tuple[Cell, ...]] = {LOOP: HC_DYNA, STABLE_BASELINES: DQN, SBX: DQN}
+HC_DYNA = (Case("hill_climbing", n=10, agents=30), Case("hill_climbing", n=10, agents=1))
+DQN = (Case("replay", n=1, agents=30), Case("replay", n=1, agents=1))
+GROUPS: dict[Peer, tuple[Case, ...]] = {LOOP: HC_DYNA, STABLE_BASELINES: DQN, SBX: DQN}
 """What is measured beside each peer: the same updates on the same network."""
 
 

@@ -3,8 +3,6 @@
 Nothing heavy is imported before a command needs it, so that help comes at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os
@@ -15,6 +13,7 @@ from typing import Any
 
 from hcdyna.cli.output import HelpShown, Output, ReaderGone, say
 from hcdyna.settings.errors import Interrupted, RunError, SettingsError
+from hcdyna.settings.hints import did_you_mean
 
 COMMANDS = {
     "train": "train agents, one per seed, all in one program",
@@ -92,7 +91,8 @@ def run(command: str, arguments: list[str]) -> None:
         print(f"hcdyna {__version__}")
         return
     if command not in COMMANDS:
-        raise SettingsError(unknown(command))
+        hint = did_you_mean(command, COMMANDS)
+        raise SettingsError(f"unknown command {command!r}: {hint}known: {', '.join(COMMANDS)}")
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show_warning
@@ -108,15 +108,6 @@ def import_jax_if_told() -> None:
             importlib.import_module("jax")
         except ValueError as error:
             raise SettingsError(f"JAX does not start with these variables: {error}") from None
-
-
-def unknown(command: str) -> str:
-    """What to say to a command that does not exist."""
-    import difflib
-
-    near = difflib.get_close_matches(command, COMMANDS, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return f"unknown command {command!r}: {hint}known: {', '.join(COMMANDS)}"
 
 
 def show_warning(message: Any, *place: Any, **more: Any) -> None:

@@ -1,7 +1,5 @@
 """Options from dataclasses, with errors of one line."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io
@@ -16,7 +14,7 @@ import tyro
 from hcdyna.cli.output import HelpShown
 from hcdyna.settings.errors import SettingsError, words_of
 from hcdyna.settings.fields import problems, shown
-from hcdyna.settings.hints import nearest
+from hcdyna.settings.hints import did_you_mean
 
 RunFolder = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help="The folder of a run.")
@@ -132,8 +130,7 @@ def unknown_option(arguments: Sequence[str], known: list[str]) -> str | None:
     for word in arguments:
         name = word.partition("=")[0].replace("_", "-")
         if name.startswith("--") and name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else "--help lists those there are"
+            hint = did_you_mean(name, known).strip() or "--help lists those there are"
             return f"unknown option {name}: {hint}"
     return None
 

@@ -4,8 +4,6 @@ A disk is full, a reader such as `head` has seen enough, a terminal is gone. Whe
 that a command makes, that is its end; where it makes files, it finishes them without a word.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """What people see while agents train, and the table at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import warnings
@@ -49,7 +47,7 @@ def follow(
         yield on_chunk
     if last:
         width = min(Console().width, 100) if sys.stdout.isatty() else 100
-        Console(width=width).print(outcome(last[-1]))
+        Console(width=width).print(outcome(Run.of(last[-1], lambda: None)))
 
 
 @contextlib.contextmanager
@@ -83,9 +81,9 @@ def learning_begins(settings: Settings, now: int) -> bool:
     return now <= training.warmup < min(now + settings.evaluation.every, training.steps)
 
 
-def outcome(run: Progress | Run) -> Table:
+def outcome(run: Run) -> Table:
     """Mean return and its 95% interval over seeds, halfway and at the end, for each setting."""
-    steps = list(run.steps)
+    steps = run.steps.tolist()
     halfway, end = max(0, len(steps) // 2 - 1), len(steps) - 1
     table = Table(title="Mean return of an evaluation episode [95% interval over seeds]")
     table.add_column("setting")
@@ -94,21 +92,11 @@ def outcome(run: Progress | Run) -> Table:
     for column in sorted({halfway, end}):
         table.add_column(f"at {steps[column]:,} steps", justify="right")
     for setting in range(len(run.settings)):
-        cells = [cell(at_step(run, column)[setting]) for column in sorted({halfway, end})]
-        broken = int(diverged_at(run, end)[setting].sum())
+        returns = run.mean_returns(setting)
+        cells = [cell(returns[:, column]) for column in sorted({halfway, end})]
+        broken = int(run.diverged[setting, :, end].sum())
         table.add_row(str(setting), str(len(run.seeds)), str(broken), *cells)
     return table
-
-
-def at_step(run: Progress | Run, column: int) -> Any:
-    """[settings, seeds] mean returns of one evaluation."""
-    chosen = run.returns[column] if isinstance(run, Progress) else run.returns[:, :, column]
-    return chosen.mean(axis=-1)
-
-
-def diverged_at(run: Progress | Run, column: int) -> Any:
-    """[settings, seeds] which agents had diverged by then."""
-    return run.diverged[column] if isinstance(run, Progress) else run.diverged[:, :, column]
 
 
 def cell(per_seed: Any) -> str:

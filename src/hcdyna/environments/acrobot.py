@@ -4,8 +4,6 @@ The dynamics act on the six observed numbers (cos θ₁, sin θ₁, cos θ₂, s
 hill-climbed state can be asked for its outcome.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

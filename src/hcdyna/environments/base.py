@@ -1,16 +1,8 @@
 """What the domains share."""
 
-from __future__ import annotations
-
 import jax
-import jax.numpy as jnp
 
-from hcdyna.types import Array, Environment, Key, Outcome, Spec
-
-
-def clip_to_box(spec: Spec, obs: Array) -> Array:
-    """Π for a state space that is a box."""
-    return jnp.clip(obs, spec.low, spec.high)
+from hcdyna.types import Array, Environment, Key, Outcome
 
 
 def with_reward_noise(env: Environment, deviation: float) -> Environment:

@@ -1,7 +1,5 @@
 """CartPole-v1: keep a pole upright on a cart. Constants and formulas: Gymnasium's (Euler steps)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

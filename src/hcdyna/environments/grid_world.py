@@ -1,7 +1,5 @@
 """GridWorld: cross a square through the hole in a wall (Figure 1a), with four moves or any move."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """MountainCar-v0: rock an underpowered car out of a valley. Constants and formulas: Gymnasium's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """A tabular world as arrays."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

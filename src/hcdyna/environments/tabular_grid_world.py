@@ -1,7 +1,5 @@
 """TabularGridWorld: a square of cells with slippery moves and no wall, for the sampling study."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

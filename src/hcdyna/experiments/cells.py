@@ -1,7 +1,5 @@
 """A cell: settings, seeds, and what to look at on the way. Its result is a pair of small files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Claims as comparisons of cells, and what the runs answer to them."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What experiments look at on the way, and what they do to agents; written for one agent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """V* of a tabular world by the paper's recipe: long training with ER, averaged over seeds."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

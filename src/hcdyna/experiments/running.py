@@ -1,7 +1,5 @@
 """Train the cells that are missing, as many in one program as share it and fit into memory."""
 
-from __future__ import annotations
-
 import math
 import os
 import time
@@ -19,7 +17,6 @@ from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.numerics.devices import available_cores, offer_every_core
 from hcdyna.numerics.surroundings import check_surroundings
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
-from hcdyna.runs.record import describe
 from hcdyna.runs.run import Progress, Run
 from hcdyna.runs.saving import interruptions
 from hcdyna.settings import Settings, with_numbers
@@ -27,7 +24,7 @@ from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, forget_programs, shared_program
-from hcdyna.training.train import Crew, kernels_used
+from hcdyna.training.train import Trainer
 
 MOST_AGENTS = {"cpu": 240, "gpu": 1_000}
 """More agents in a program gain nothing, and more work is lost if it is interrupted."""
@@ -56,9 +53,9 @@ def run_missing(
                 break
             compiling[number - 1].result()
             say_here = saying(say, f"[{number}/{len(groups)}] {title(group)}")
-            crew = crew_of(group)
-            unfinished = Unfinished(store.folder.parent, group, crew)
-            results = live(group, crew, unfinished, say_here)
+            trainer = trainer_of(group)
+            unfinished = Unfinished(store.folder.parent, group, trainer)
+            results = live(group, trainer, unfinished, say_here)
             took = time.perf_counter() - start
             for cell, result in zip(group, results, strict=True):
                 share = {"seconds": round(took / len(group), 2), "cells_in_program": len(group)}
@@ -66,7 +63,7 @@ def run_missing(
             unfinished.forget()
             left -= len(group)
             say_here(f"{took:.1f} s")
-            del crew, unfinished
+            del trainer, unfinished
             if number % KEPT == 0 or number == len(groups):
                 forget_programs()
     return left
@@ -100,29 +97,29 @@ def ahead(groups: list[list[Cell]]) -> Iterator[list[Future]]:
 
 def compile_group(group: list[Cell]) -> None:
     """Compile the programs of a group, each for what the one before it gives back."""
-    crew = crew_of(group)
-    programs: Any = crew.programs
-    seeds, numbers = crew.seed_of_agent, crew.numbers
-    life = given_back(crew, programs.init.lower(seeds, numbers).compile().output_shardings)
+    trainer = trainer_of(group)
+    programs: Any = trainer.programs
+    seeds, numbers = trainer.seed_of_agent, trainer.numbers
+    life = given_back(trainer, programs.init.lower(seeds, numbers).compile().output_shardings)
     for program in (programs.warm_up, programs.learn):
         compiled = program.lower(life, numbers, 1).compile()
-        life = given_back(crew, compiled.output_shardings[0])
+        life = given_back(trainer, compiled.output_shardings[0])
     programs.evaluate.lower(life, numbers, seeds, 1).compile()
 
 
-def given_back(crew: Crew, shardings: Any) -> Any:
-    """The lives of a crew as a program gives them back. How they lie on the devices is part of what
-    the next one is compiled for: described in other words, it would be compiled once more."""
+def given_back(trainer: Trainer, shardings: Any) -> Any:
+    """The lives of all agents as a program gives them back. How they lie on the devices is part of
+    what the next one is compiled for: described in other words, it would be compiled once more."""
     return jax.tree.map(
         lambda x, sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
-        crew.shapes,
+        trainer.shapes,
         shardings,
     )
 
 
-def crew_of(cells: list[Cell]) -> Crew:
+def trainer_of(cells: list[Cell]) -> Trainer:
     """All agents of cells that share a program."""
-    return Crew([cell.settings for cell in cells], list(range(cells[0].seeds)))
+    return Trainer([cell.settings for cell in cells], list(range(cells[0].seeds)))
 
 
 def programs(cells: list[Cell]) -> list[list[Cell]]:
@@ -148,7 +145,7 @@ def programs(cells: list[Cell]) -> list[list[Cell]]:
 def parts(group: list[Cell], platform: str) -> list[list[Cell]]:
     """A group in parts of as many cells as there is memory for."""
     seeds = group[0].seeds
-    each = sum(memory.needed(Crew([group[0].settings], [0]).shapes).values()) * seeds
+    each = sum(memory.needed(Trainer([group[0].settings], [0]).shapes).values()) * seeds
     there = memory.available()
     fitting = len(group) if there is None else int(SHARE_OF_MEMORY * there // max(each, 1))
     most = MOST_AGENTS["cpu" if platform == "cpu" else "gpu"] // seeds
@@ -156,10 +153,12 @@ def parts(group: list[Cell], platform: str) -> list[list[Cell]]:
     return [group[i : i + size] for i in range(0, len(group), size)]
 
 
-def live(cells: list[Cell], crew: Crew, unfinished: Unfinished, say: Say = print) -> list[Result]:
+def live(
+    cells: list[Cell], trainer: Trainer, unfinished: Unfinished, say: Say = print
+) -> list[Result]:
     """Train cells that share a program, and look at them where they ask for it."""
-    first, settings, seeds = cells[0], crew.settings, crew.seeds
-    start, life, progress, seen = unfinished.found()
+    first, settings = cells[0], trainer.settings
+    start, life, progress, seen = unfinished.resumed()
     if start:
         say(f"going on from step {start:,}")
 
@@ -180,12 +179,11 @@ def live(cells: list[Cell], crew: Crew, unfinished: Unfinished, say: Say = print
             say(f"{progress.steps[-1]:,} steps, mean return {mean:.1f}")
 
     with interruptions() as interrupted:
-        life = crew.advance(life, start, progress, tell, look)
+        life = trainer.advance(life, start, progress, tell, look)
     run = Run.of(progress, lambda: life)
-    results = []
-    for index, cell in enumerate(cells):
-        record = describe([settings_to_plain(cell.settings)], seeds, kernels_used(settings[0]))
-        record = {key: record[key] for key in ("versions", "kernels", "commit", "started")}
+    about, results = trainer.record(), []
+    for index in range(len(cells)):
+        record = {key: about[key] for key in ("versions", "kernels", "commit", "started")}
         diverged = run.diverged[index, :, -1]
         results.append(Result(run.steps, run.mean_returns(index), diverged, seen[index], record))
     return results

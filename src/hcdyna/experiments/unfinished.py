@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hcdyna.numerics.files import read_arrays, write_arrays
-from hcdyna.runs import checkpoint
-from hcdyna.runs.record import describe
 from hcdyna.runs.run import Progress
+from hcdyna.runs.saving import Saver
 from hcdyna.runs.store import Store
 from hcdyna.settings.errors import Interrupted
-from hcdyna.settings.plain import settings_to_plain
-from hcdyna.training.train import Crew, kernels_used
+from hcdyna.training.train import Trainer
 
 if TYPE_CHECKING:
     from hcdyna.experiments.cells import Cell
@@ -33,46 +31,41 @@ Seen = list[dict[str, np.ndarray]]
 class Unfinished:
     """What is kept of a program until its cells are done."""
 
-    def __init__(self, folder: Path, cells: list[Cell], crew: Crew) -> None:
+    def __init__(self, folder: Path, cells: list[Cell], trainer: Trainer) -> None:
         names = " ".join(cell.key for cell in cells)
         name = hashlib.sha256(names.encode()).hexdigest()[:16]
-        self.folder, self.crew = folder / "unfinished" / name, crew
-        self.saved, self.last = 0, time.monotonic()
+        self.folder, self.trainer = folder / "unfinished" / name, trainer
+        self.saver: Saver | None = None
+        self.last = time.monotonic()
 
-    def found(self) -> tuple[int, Any, Progress, Seen]:
+    def resumed(self) -> tuple[int, Any, Progress, Seen]:
         """Where it was: step, agents, curves, and what probes saw. Step 0 if it is new."""
-        crew = self.crew
-        seen: Seen = [{} for _ in crew.settings]
-        if Store.exists(self.folder):
-            store = Store.open(self.folder)
-            there = crew.newest(store) if store.checkpoints() else None
-            if there is not None:
-                step, life, path = there
-                progress = store.progress(until=path)
-                progress.settings = crew.settings
-                store.forget_after(step)
-                self.saved = len(progress.steps)
-                for name, x in read_arrays(self._seen(step)).items():
-                    index, _, label = name.partition("/")
-                    seen[int(index)][label] = x
-                return step, life, progress, seen
-        life = crew.programs.init(crew.seed_of_agent, crew.numbers)
-        return 0, life, Progress(crew.settings, crew.seeds), seen
+        seen: Seen = [{} for _ in self.trainer.settings]
+        store = Store.open(self.folder) if Store.exists(self.folder) else None
+        newest = self.trainer.newest(store) if store else None
+        if store is None or newest is None:
+            self.forget()
+            return *self.trainer.begin(), seen
+        step, life, progress = self.trainer.go_on(store, *newest)
+        self.saver = Saver(store, progress, saved=len(progress.steps))
+        for name, x in read_arrays(self._seen(step)).items():
+            index, _, label = name.partition("/")
+            seen[int(index)][label] = x
+        return step, life, progress, seen
 
     def keep(
         self, step: int, life: Any, progress: Progress, seen: Seen, interrupted: threading.Event
     ) -> None:
         """Save, if it is time to."""
-        stop = interrupted.is_set() and step < self.crew.static.training.steps
+        stop = interrupted.is_set() and step < self.trainer.static.training.steps
         if not stop and time.monotonic() - self.last < SECONDS:
             return
-        store = self._store()
-        store.save_curves(progress, self.saved)
-        named = {f"{i}/{label}": x for i, found in enumerate(seen) for label, x in found.items()}
+        if self.saver is None:
+            store = Store.create(self.folder, self.trainer.record())
+            self.saver = Saver(store, progress, saved=0)
+        named = {f"{i}/{label}": x for i, some in enumerate(seen) for label, x in some.items()}
         write_arrays(self._seen(step), named)
-        arrays = checkpoint.to_arrays(life, self.crew.agents)
-        self.saved = len(progress.steps)
-        store.save_checkpoint(step, arrays, self.saved)
+        self.saver.save(life, step)
         self.last = time.monotonic()
         if stop:
             raise Interrupted(f"interrupted after step {step}; the same command goes on from there")
@@ -80,15 +73,6 @@ class Unfinished:
     def forget(self) -> None:
         """The cells are done."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _store(self) -> Store:
-        if Store.exists(self.folder):
-            return Store.open(self.folder)
-        settings = self.crew.settings
-        plain = [settings_to_plain(each) for each in settings]
-        return Store.create(
-            self.folder, describe(plain, self.crew.seeds, kernels_used(settings[0]))
-        )
 
     def _seen(self, step: int) -> Path:
         return self.folder / f"seen-{step}.npz"

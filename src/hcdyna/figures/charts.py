@@ -3,8 +3,6 @@
 A number that is not finite becomes null, which plotly draws as a gap.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from html import escape

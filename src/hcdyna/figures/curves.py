@@ -4,8 +4,6 @@ A curve is named after its algorithm, by the paper's name if it has one, and aft
 differs between the curves.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

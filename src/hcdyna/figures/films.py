@@ -1,7 +1,5 @@
 """Frames as a film: GIF by Pillow, or MP4 where imageio-ffmpeg is installed."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import io

@@ -4,8 +4,6 @@ Positions and heights are packed as 16 bits a number within their range, which i
 screen, so that twenty snapshots of several runs stay a small file.
 """
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an agent sees: its value estimate, and the states that it learns and plans from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -47,15 +45,10 @@ def plot_agent(
     climbs. For more dimensions: replay against queue states, in the plane of a pair of `variables`
     or in several such planes. For tabular states: how often each is in the replay buffer and queue.
     """
-    if seed not in run.seeds:
-        known = ", ".join(map(str, run.seeds))
-        raise SettingsError(f"seed = {seed}: must be one of this run's: {known}")
-    if not 0 <= setting < len(run.settings):
-        raise SettingsError(f"setting = {setting}: must be from 0 to {len(run.settings) - 1}")
+    state = run.state(seed, setting)
     settings = to_act(run.settings[setting])
     spec = settings.environment.build().spec
     pairs = pairs_of(variables, spec.low.size)
-    state = run.state(seed, setting)
     figure = Figure(figsize=(7 * len(pairs), 6), layout="constrained")
     every_axes = np.atleast_1d(figure.subplots(1, len(pairs)))
     if spec.low.shape == (2,) and pairs == [(0, 1)]:

@@ -1,7 +1,5 @@
 """Learning curves as pictures, and pictures as files. Nothing here needs a display."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +12,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from hcdyna.figures.curves import COLOURS, Curve, by_world, curves_of
 from hcdyna.figures.pictures import plot_agent, value_surface
-from hcdyna.numerics.files import explained, write
+from hcdyna.numerics.files import write
 from hcdyna.runs.run import Run
 from hcdyna.settings.errors import SettingsError
 from hcdyna.statistics.summaries import Statistic, interval
@@ -133,7 +131,5 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with mpl.rc_context({"svg.hashsalt": "hcdyna"}):
         figure.savefig(content, format=kind, dpi=150, metadata=date)
-    with explained(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
     write(path, content.getvalue())
     return path

@@ -1,7 +1,5 @@
 """A run, or several compared, as one interactive page that needs nothing but a browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from html import escape
@@ -13,7 +11,7 @@ from plotly.offline import get_plotlyjs
 from hcdyna.figures import charts, tables
 from hcdyna.figures.curves import Curve, curves_of
 from hcdyna.figures.panels import MOST_PANELS, panels
-from hcdyna.numerics.files import explained, write
+from hcdyna.numerics.files import write
 from hcdyna.runs.run import Run
 from hcdyna.statistics.summaries import Statistic
 
@@ -83,8 +81,6 @@ def write_report(
         data=as_json(data),
         script=(PARTS / "report.js").read_text(encoding="utf-8"),
     )
-    with explained(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
     write(path, page.encode())
     return path
 

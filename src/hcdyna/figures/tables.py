@@ -1,7 +1,5 @@
 """The words and tables of a report, as HTML; everything that comes from a user is escaped."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from html import escape

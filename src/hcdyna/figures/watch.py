@@ -1,7 +1,5 @@
 """Episodes of a trained agent as a film: the world, and beside it what the agent thinks of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Each function draws a world on its axes and returns what moves, and a function that moves it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

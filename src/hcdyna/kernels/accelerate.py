@@ -4,8 +4,6 @@ A fast version comes in through a function that is there anyway, the agent's `pl
 `climb`; who has none runs plain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,7 +34,7 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
         return Accelerated(agent, None, "off")
     perceptron = agent.covered
     reason = why_not(perceptron, env)
-    reasons = left_plain(settings, env) if reason is None else [reason]
+    reasons = reasons_to_stay_plain(settings, env) if reason is None else [reason]
     if choice == "on" and reasons:
         raise SettingsError(f"Training.kernels = 'on': {reasons[0]}; use auto or off")
     if reason is not None or perceptron is None or not isinstance(env.project, Box):
@@ -68,7 +66,7 @@ def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
     return reason
 
 
-def left_plain(settings: Settings, env: Environment) -> list[str]:
+def reasons_to_stay_plain(settings: Settings, env: Environment) -> list[str]:
     """What runs plain beside the kernels, and why."""
     climbs_plain = getattr(settings.search_control, "climbs_plain", lambda env: None)(env)
     reasons = [f"the climb is plain with {climbs_plain}"] if climbs_plain else []

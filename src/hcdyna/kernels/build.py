@@ -1,7 +1,5 @@
 """Compile a CUDA source for given sizes, keep it on disk, and make it known to JAX."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """All k steps of a climb in one kernel: `climbing.climb_along` on a perceptron's max_a Q."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

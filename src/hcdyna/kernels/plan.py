@@ -1,7 +1,5 @@
 """All n planning updates of a time step in one kernel: `planning.plan` for our own DQN."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

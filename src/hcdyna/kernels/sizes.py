@@ -1,7 +1,5 @@
 """For which agents and environments there are kernels, and the sizes that they are compiled for."""
 
-from __future__ import annotations
-
 from hcdyna.types import Box, Environment, Perceptron
 
 HIDDEN = (32, 64)

@@ -4,8 +4,6 @@ Optax raises β to the power of a step count, and XLA compiles that power differ
 and for many, which changes the last bits. Here the powers are carried along as running products.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

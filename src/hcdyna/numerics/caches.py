@@ -4,8 +4,6 @@ What lies there is loaded and run: who can write there can run code as this user
 the user, and nobody else can write to it, or it is not used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """Which devices to train on, and what JAX should know about them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

@@ -1,7 +1,5 @@
 """Files that are there as a whole or not at all, and that notice when they were damaged."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -24,7 +22,9 @@ TEMPORARY = re.compile(r"^\..*\.(\d+)-[0-9a-f]{8}\.part$")
 
 
 def write(path: Path, content: bytes) -> None:
-    """A file that is there as a whole or not at all."""
+    """A file that is there as a whole or not at all; its folder is made."""
+    with explained(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_with(path, lambda file: file.write(content))
 
 

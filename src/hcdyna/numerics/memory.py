@@ -1,7 +1,5 @@
 """How much memory there is, and how much a function will take before it is compiled."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The perceptron of the paper as plain arrays, and the pair of functions that any network is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -4,8 +4,6 @@ One call of JAX's generator costs more in overhead than in bits on a CPU, so a t
 its bits in few calls and turns them into choices here.
 """
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 
 from hcdyna.types import Array

@@ -1,7 +1,5 @@
 """A ring of the most recent items: the replay buffer and the search-control queue alike."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

@@ -5,8 +5,6 @@ it sees fit differently for one agent and for thirty. Without them each product 
 rounded by itself, and a seed gives the same bits alone, in company and on any number of devices.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 

@@ -3,8 +3,6 @@
 Some of it ends the process without a word that Python could catch, so it is looked for beforehand.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -4,8 +4,6 @@ Of a ring only the rows in use are kept. Padding agents are left out, so that a 
 another number of devices.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

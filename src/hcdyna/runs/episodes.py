@@ -1,7 +1,5 @@
 """How an agent acts: one action of its behaviour, and one whole episode in a compiled world."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """New episodes of all agents of a run, once they are trained."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

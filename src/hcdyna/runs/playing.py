@@ -1,14 +1,12 @@
 """Episodes of a trained agent, step by step on the host, with all that happens in them."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
+from hcdyna.gymnasium.ours.adapter import compiled
 from hcdyna.gymnasium.theirs.environment import LONGEST, Hosted, longest_episode
 from hcdyna.gymnasium.theirs.worlds import Worlds
 from hcdyna.runs.episodes import AFTERWARDS, checked_epsilon
@@ -29,108 +27,13 @@ class Episode(NamedTuple):
     """Step → picture [height, width, 3], where the environment draws itself."""
 
 
-class World(Protocol):
-    """An environment that remembers where it is."""
-
-    def reset(self, seed: int) -> np.ndarray: ...
-
-    def step(self, seed: int, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool]:
-        """→ obs, reward, terminated, truncated."""
-        ...
-
-    def picture(self) -> np.ndarray | None: ...
-
-    def close(self) -> None: ...
-
-
-def play(
-    agent: TrainedAgent,
-    seed: int | tuple[int, ...] = 0,
-    epsilon: float | None = None,
-    longest: int = LONGEST,
-    pictures: int = 0,
-    world: World | None = None,
-) -> Episode:
-    """One episode as in evaluations: ε-greedy, or without noise where actions are continuous.
-
-    `epsilon` is that of the run's evaluations if not given. At most so many `pictures` are kept,
-    evenly spaced, and the last one. A `world` that is given stays open for more episodes.
-    """
-    settings, discrete = agent.settings, agent.spec.num_actions is not None
-    epsilon = checked_epsilon(settings.evaluation.epsilon if epsilon is None else epsilon)
-    draw = np.random.default_rng((AFTERWARDS, *np.atleast_1d(seed)))
-    gallery = Gallery(pictures)
-    with contextlib.ExitStack() as stack:
-        if world is None:
-            world = stack.enter_context(contextlib.closing(world_of(agent, pictures > 0)))
-        states = [world.reset(int(draw.integers(2**32)))]
-        rewards: list[float] = []
-        terminated = truncated = False
-        gallery.hang(0, world)
-        while not (terminated or truncated or len(rewards) >= longest):
-            act_seed, world_seed = (int(x) for x in draw.integers(2**32, size=2))
-            chance = {"epsilon": epsilon, "seed": act_seed} if discrete else {}
-            action = agent.predict(states[-1], not discrete, **chance)  # type: ignore[arg-type]
-            obs, reward, terminated, truncated = world.step(world_seed, action)
-            states.append(obs)
-            rewards.append(reward)
-            gallery.hang(len(rewards), world)
-        gallery.hang(len(rewards), world, last=True)
-    return Episode(np.stack(states), np.array(rewards), terminated, gallery.pictures)
-
-
-def returns_and_lengths(
-    agents: list[TrainedAgent], seeds: list[int], episodes: int, epsilon: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Both [agents, episodes]; for worlds that can't be compiled, and so one after the other."""
-    longest = longest_episode(agents[0].spec)
-    with contextlib.closing(world_of(agents[0], pictures=False)) as world:
-        found = [
-            [play(agent, (seed, n), epsilon, longest, world=world) for n in range(episodes)]
-            for agent, seed in zip(agents, seeds, strict=True)
-        ]
-    returns = np.array([[episode.rewards.sum() for episode in row] for row in found], np.float32)
-    lengths = np.array([[len(episode.rewards) for episode in row] for row in found], np.int32)
-    return returns, lengths
-
-
-def world_of(agent: TrainedAgent, pictures: bool) -> World:
-    """The world that an agent was trained in, to be stepped here."""
-    environment = agent.settings.environment
-    if isinstance(environment, Hosted):
-        return _HostedWorld(environment, pictures)
-    return _OwnWorld(agent)
-
-
-class Gallery:
-    """Some pictures of an episode whose length is not known; every other goes when it is full."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.stride = most, 1
-        self.pictures: dict[int, np.ndarray] = {}
-
-    def hang(self, step: int, world: World, last: bool = False) -> None:
-        """Keep a picture of this step, if it is its turn."""
-        if not self.most or (step % self.stride and not last):
-            return
-        picture = world.picture()
-        if picture is None:
-            self.most = 0
-            return
-        self.pictures[step] = picture
-        if len(self.pictures) > self.most and not last:
-            self.stride *= 2
-            self.pictures = {k: x for k, x in self.pictures.items() if k % self.stride == 0}
-
-
-class _OwnWorld:
+class OwnWorld:
     """One of our environments, or one of the user's."""
 
     def __init__(self, agent: TrainedAgent) -> None:
         env = agent.settings.environment.build()
         self.limit = env.spec.time_limit
-        self._reset = jax.jit(lambda seed: env.reset(jax.random.key(seed)))
-        self._step = jax.jit(lambda seed, obs, a: env.dynamics(jax.random.key(seed), obs, a))
+        self._reset, self._step = compiled(env)
 
     def reset(self, seed: int) -> np.ndarray:
         self.taken = 0
@@ -151,7 +54,7 @@ class _OwnWorld:
         pass
 
 
-class _HostedWorld:
+class HostedWorld:
     """A Gymnasium environment; it draws itself, if it can."""
 
     def __init__(self, hosted: Hosted, pictures: bool) -> None:
@@ -186,3 +89,86 @@ class _HostedWorld:
 
     def close(self) -> None:
         self.worlds.close()
+
+
+World = OwnWorld | HostedWorld
+
+
+def play(
+    agent: TrainedAgent,
+    seed: int | tuple[int, ...] = 0,
+    epsilon: float | None = None,
+    longest: int = LONGEST,
+    pictures: int = 0,
+    world: World | None = None,
+) -> Episode:
+    """One episode as in evaluations: ε-greedy, or without noise where actions are continuous.
+
+    `epsilon` is that of the run's evaluations if not given. At most so many `pictures` are kept,
+    evenly spaced, and the last one. A `world` that is given stays open for more episodes.
+    """
+    settings, discrete = agent.settings, agent.spec.num_actions is not None
+    epsilon = checked_epsilon(settings.evaluation.epsilon if epsilon is None else epsilon)
+    draw = np.random.default_rng((AFTERWARDS, *np.atleast_1d(seed)))
+    keeper = PictureKeeper(pictures)
+    with contextlib.ExitStack() as stack:
+        if world is None:
+            world = stack.enter_context(contextlib.closing(world_of(agent, pictures > 0)))
+        states = [world.reset(int(draw.integers(2**32)))]
+        rewards: list[float] = []
+        terminated = truncated = False
+        keeper.keep(0, world)
+        while not (terminated or truncated or len(rewards) >= longest):
+            act_seed, world_seed = (int(x) for x in draw.integers(2**32, size=2))
+            chance = {"epsilon": epsilon, "seed": act_seed} if discrete else {}
+            action = agent.predict(states[-1], not discrete, **chance)  # type: ignore[arg-type]
+            obs, reward, terminated, truncated = world.step(world_seed, action)
+            states.append(obs)
+            rewards.append(reward)
+            keeper.keep(len(rewards), world)
+        keeper.keep(len(rewards), world, last=True)
+    return Episode(np.stack(states), np.array(rewards), terminated, keeper.pictures)
+
+
+def returns_and_lengths(
+    agents: list[TrainedAgent], seeds: list[int], episodes: int, epsilon: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both [agents, episodes]; for worlds that can't be compiled, and so one after the other."""
+    longest = longest_episode(agents[0].spec)
+    with contextlib.closing(world_of(agents[0], pictures=False)) as world:
+        found = [
+            [play(agent, (seed, n), epsilon, longest, world=world) for n in range(episodes)]
+            for agent, seed in zip(agents, seeds, strict=True)
+        ]
+    returns = np.array([[episode.rewards.sum() for episode in row] for row in found], np.float32)
+    lengths = np.array([[len(episode.rewards) for episode in row] for row in found], np.int32)
+    return returns, lengths
+
+
+def world_of(agent: TrainedAgent, pictures: bool) -> World:
+    """The world that an agent was trained in, to be stepped here."""
+    environment = agent.settings.environment
+    if isinstance(environment, Hosted):
+        return HostedWorld(environment, pictures)
+    return OwnWorld(agent)
+
+
+class PictureKeeper:
+    """Some pictures of an episode whose length is not known; every other goes when it is full."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.stride = most, 1
+        self.pictures: dict[int, np.ndarray] = {}
+
+    def keep(self, step: int, world: World, last: bool = False) -> None:
+        """Keep a picture of this step, if it is its turn."""
+        if not self.most or (step % self.stride and not last):
+            return
+        picture = world.picture()
+        if picture is None:
+            self.most = 0
+            return
+        self.pictures[step] = picture
+        if len(self.pictures) > self.most and not last:
+            self.stride *= 2
+            self.pictures = {k: x for k, x in self.pictures.items() if k % self.stride == 0}

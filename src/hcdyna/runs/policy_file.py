@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from hcdyna.numerics.devices import start
-from hcdyna.numerics.files import explained, write
+from hcdyna.numerics.files import write
 from hcdyna.runs.episodes import behave
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import RunError, SettingsError
@@ -47,8 +47,6 @@ def save(agent: TrainedAgent, path: str | Path) -> Path:
     record = {"format": FORMAT, "settings": settings, "checksum": checksum(settings, tensors)}
     # Under one name, since several come in any order, and equal agents shall be equal files.
     content = to_bytes(tensors, {"hcdyna": json.dumps(record)})
-    with explained(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
     write(path, content)
     return path
 

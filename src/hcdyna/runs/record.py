@@ -1,7 +1,5 @@
 """What a result is worth nothing without: versions, device, commit and command line."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from hcdyna.settings.plain import to_act
 
 SIGNS_OF_DIVERGENCE = ("loss", "mean_q")
 """Diagnostics that are finite as long as learning is sound."""
+LIBRARIES = ("pandas", "polars")
+"""Of data frames."""
 
 
 @dataclass
@@ -153,15 +156,29 @@ class Run:
 
         >>> run.frame().groupby("step")["return"].mean()  # doctest: +SKIP
         """
-        from hcdyna.runs.frames import frame
-
-        return frame(self, what, library)
+        sources = {"curves": self.curves, "diagnostics": self.diagnostics}
+        if what not in sources:
+            raise SettingsError(f"what = {what!r}: must be one of {', '.join(sources)}")
+        if library not in LIBRARIES:
+            raise SettingsError(f"library = {library!r}: must be one of {', '.join(LIBRARIES)}")
+        try:
+            module = importlib.import_module(library)
+        except ImportError:
+            raise SettingsError(
+                f"library = {library!r}: is not installed; pip install {library}"
+            ) from None
+        return module.DataFrame(sources[what]())
 
     def state(self, seed: int, setting: int = 0) -> Any:
         """The final DynaState of one agent, on the host."""
         return self._state_and_scale(seed, setting)[0]
 
     def _state_and_scale(self, seed: int, setting: int) -> tuple[Any, Any]:
+        if seed not in self.seeds:
+            known = ", ".join(map(str, self.seeds))
+            raise SettingsError(f"seed = {seed}: must be one of this run's: {known}")
+        if not 0 <= setting < len(self.settings):
+            raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
         index = setting * len(self.seeds) + self.seeds.index(seed)
         life = self.final()
         return jax.tree.map(lambda x: np.asarray(x[index]), (life.dyna, life.scale))
@@ -169,10 +186,6 @@ class Run:
     def agent(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
         """One trained agent, ready to act; the first seed if none is named."""
         seed = self.seeds[0] if seed is None else seed
-        if seed not in self.seeds:
-            raise SettingsError(f"seed = {seed}: must be one of {self.seeds}")
-        if not 0 <= setting < len(self.settings):
-            raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
         state, scale = self._state_and_scale(seed, setting)
         return TrainedAgent(to_act(self.settings[setting]), state.agent, scale)
 

@@ -1,7 +1,5 @@
 """run.json: what a run was asked for, with a checksum, read with all suspicion."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from pathlib import Path

@@ -18,7 +18,6 @@ from hcdyna.settings.errors import Interrupted, RunError
 
 if TYPE_CHECKING:
     from hcdyna.training.compiled import AgentLife
-    from hcdyna.training.train import Crew
 
 SAVING_SHARE = 0.025
 """Save after every evaluation, unless that would take more than this share of the time."""
@@ -26,40 +25,45 @@ PATIENCE = 3
 """How often Ctrl-C must be pressed to stop at once, without saving."""
 
 
+class Saver:
+    """Keeps the curves and agents of a run in its folder; `saved` evaluations are there already."""
+
+    def __init__(self, store: Store, progress: Progress, saved: int) -> None:
+        self.store, self.progress, self.saved = store, progress, saved
+        self.agents = progress.shape[0] * progress.shape[1]
+
+    def save(self, life: AgentLife, step: int) -> None:
+        """Curves first: a checkpoint is never ahead of them."""
+        self.store.save_curves(self.progress, self.saved)
+        self.saved = len(self.progress.steps)
+        self.store.save_checkpoint(step, checkpoint.to_arrays(life, self.agents), self.saved)
+
+
 class Saving:
     """Decides after each evaluation whether to save, and does it."""
 
-    def __init__(
-        self, crew: Crew, store: Store, progress: Progress, interrupted: threading.Event
-    ) -> None:
-        self.crew, self.store, self.progress, self.interrupted = crew, store, progress, interrupted
-        self.snapshots = Snapshots(crew.settings[0], store)
-        self.saved = len(progress.steps)
+    def __init__(self, store: Store, progress: Progress, interrupted: threading.Event) -> None:
+        self.saver = Saver(store, progress, saved=len(progress.steps))
+        self.interrupted, self.steps = interrupted, progress.settings[0].training.steps
+        self.snapshots = Snapshots(progress.settings[0], store)
         self.cost, self.last = 0.0, time.monotonic()
 
     def __call__(self, life: AgentLife, step: int, now: bool) -> None:
         """Save if it is time to, or `now`, because training ends here."""
         due = self.cost < SAVING_SHARE * (time.monotonic() - self.last)
-        finished = step >= self.crew.static.training.steps
+        finished = step >= self.steps
         stop = self.interrupted.is_set() and not (now or finished)
         try:
             self.snapshots.take(life.dyna, step)
             if due or now or stop or finished:
-                self.save(life, step)
+                start = time.monotonic()
+                self.saver.save(life, step)
+                self.last = time.monotonic()
+                self.cost = self.last - start
         except RunError as error:
             raise RunError(f"{error}; what was saved before stays readable") from None
         if stop:
             raise Interrupted(f"interrupted after step {step}")
-
-    def save(self, life: AgentLife, step: int) -> None:
-        start = time.monotonic()
-        # Curves first: a checkpoint is never ahead of them.
-        self.store.save_curves(self.progress, self.saved)
-        arrays = checkpoint.to_arrays(life, self.crew.agents)
-        self.saved = len(self.progress.steps)
-        self.store.save_checkpoint(step, arrays, self.saved)
-        self.last = time.monotonic()
-        self.cost = self.last - start
 
 
 @contextlib.contextmanager

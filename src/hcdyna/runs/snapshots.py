@@ -4,8 +4,6 @@ A snapshot holds some replay and search-control states and, where the state spac
 dimensions, the value estimate on a grid and the paths of climbs without noise.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

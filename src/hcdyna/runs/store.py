@@ -92,11 +92,9 @@ class Store:
             what = "nested too deep" if isinstance(error, RecursionError) else str(error)
             raise RunError(f"{folder}/run.json: not a run of ours: {what}") from None
 
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> contextlib.AbstractContextManager[None]:
         """Hold the run for this process; the lock goes with it, however it ends."""
-        with held(self.folder, FOLDERS):
-            yield
+        return held(self.folder, FOLDERS)
 
     def demand_same(self, settings: list[dict[str, Any]], seeds: list[int]) -> None:
         """Refuse to go on under other settings, and say how they differ."""

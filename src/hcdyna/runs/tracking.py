@@ -1,7 +1,5 @@
 """Progress to TensorBoard or Weights & Biases; both come with the extra `track`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What can be done with agents once they are trained."""
 
-from __future__ import annotations
-
 import functools
 from functools import partial
 from pathlib import Path
@@ -12,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from hcdyna.gymnasium.theirs.environment import Hosted, spaces_of, to_action
-from hcdyna.gymnasium.theirs.scaling import Scale, known_scale, scale_of
+from hcdyna.gymnasium.theirs.scaling import ObservationScale, known_scale, scale_of
 from hcdyna.runs import policy_file
 from hcdyna.runs.episodes import behave_in_all, checked_epsilon
 from hcdyna.settings import Settings, agent_of
@@ -108,7 +106,7 @@ class TrainedAgent:
         return spaces_of(environment.id)[1] if isinstance(environment, Hosted) else None
 
     @functools.cached_property
-    def scale(self) -> Scale | None:
+    def scale(self) -> ObservationScale | None:
         """What observations were scaled by in training, if they were."""
         environment = self.settings.environment
         if not isinstance(environment, Hosted) or not environment.scaling:

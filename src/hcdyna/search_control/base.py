@@ -4,8 +4,6 @@
 fill a queue once a time step. `with_value` lets any strategy look at another value function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@
 random numbers passed in, so that faster versions can stand behind the same interface.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

@@ -4,8 +4,6 @@ In two dimensions the box is cut into cells, and the probability of each is exac
 variation of V̂ within it. In others, Langevin chains run along as V̂ changes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Frequency (Pan et al., ICLR 2020): plan from states around which V̂ varies fast."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial

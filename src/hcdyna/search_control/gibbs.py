@@ -1,7 +1,5 @@
 """Gibbs: plan from states drawn with probability ∝ exp(V/T), exactly, over all discrete states."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """Hill climbing over the cells of a lattice, by finite differences (appendix, TabularGridWorld)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

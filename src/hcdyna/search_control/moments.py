@@ -1,7 +1,5 @@
 """Running statistics of the visited states: the covariance Σ̂ and the mean move ε_a."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

@@ -1,7 +1,5 @@
 """OnPolicy-Dyna: visited states, but the action is what the current policy would take there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hcdyna.numerics import ring

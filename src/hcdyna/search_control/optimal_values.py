@@ -3,8 +3,6 @@
 Each result lies in the user's cache folder, in a file with the settings that made it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

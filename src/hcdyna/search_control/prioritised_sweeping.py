@@ -1,7 +1,5 @@
 """Prioritised sweeping (Moore & Atkeson, 1993): plan where a successor's value has changed most."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Plain experience replay (ER): every update replays a transition that really happened."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hcdyna.types import Environment, SearchControl

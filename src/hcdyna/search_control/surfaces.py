@@ -1,7 +1,5 @@
 """The values that strategies on discrete states look at: the estimate V̂, or V*."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import jax

@@ -1,7 +1,5 @@
 """HC-Dyna on a lattice of discrete states, with V̂ or V*."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """TD error (Pan et al., UAI 2022): plan from states whose values the model contradicts most."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 

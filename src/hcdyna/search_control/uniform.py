@@ -1,7 +1,5 @@
 """Uniform-Dyna: plan from anywhere."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """The classic Dyna (Algorithm 2): plan from the state-action pairs seen so far."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hcdyna.numerics import ring

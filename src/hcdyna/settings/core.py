@@ -3,8 +3,6 @@
 This module knows nothing of JAX, so that settings can be read, checked and printed at once.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Fields of settings: their bounds, and the check that every part makes of itself."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import numbers

@@ -1,9 +1,7 @@
 """What somebody may have meant by a name that does not exist."""
 
-from __future__ import annotations
-
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 OTHER_WORDS = {
     "gamma": "discount",
@@ -34,10 +32,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return best if best is not None and scores[best] >= ALIKE else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`did you mean steps? `, with a space to go on after, or nothing."""
+def did_you_mean(name: str, known: Iterable[str], written: Mapping[str, str] = {}) -> str:
+    """`did you mean steps? `, with a space to go on after, or nothing.
+
+    `written` says how to write those names that are not written as they are.
+    """
     near = nearest(name, known)
-    return f"did you mean {near}? " if near else ""
+    return f"did you mean {written.get(near, near)}? " if near else ""
 
 
 def _likeness(name: str, known: str) -> float:

@@ -4,8 +4,6 @@ Importing runs code. So it happens where a run is trained, resumed or acted with
 is only looked at: there a part or function that is not ours stays a description of itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

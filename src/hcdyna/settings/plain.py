@@ -5,8 +5,6 @@ inside a part says its group too: {"part": "search_control.hill_climbing", "eta"
 that is not registered is named by its place, "module:Class".
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

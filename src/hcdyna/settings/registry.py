@@ -4,8 +4,6 @@ A package of yours adds parts through entry points of the same groups, for insta
 `[project.entry-points."hcdyna.search_control"]`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

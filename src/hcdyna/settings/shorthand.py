@@ -1,13 +1,11 @@
 """Settings in one line: an environment by name, and whatever else is not as usual."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
 from hcdyna.settings.core import CHOICES, Settings, Training
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.hints import nearest
+from hcdyna.settings.hints import did_you_mean
 
 PARTS = [choice for choice in CHOICES if choice != "environment"]
 
@@ -39,5 +37,4 @@ def hint(name: str, value: Any, settings: Settings) -> str:
         if dataclasses.is_dataclass(part := getattr(settings, choice))
         for field in dataclasses.fields(part)
     }
-    near = nearest(name, [*options, *fields])
-    return f"did you mean {fields.get(near, near)}? " if near else ""
+    return did_you_mean(name, [*options, *fields], written=fields)

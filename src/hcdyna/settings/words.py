@@ -1,7 +1,5 @@
 """Words for people."""
 
-from __future__ import annotations
-
 
 def count(number: int, what: str) -> str:
     """A number of things.

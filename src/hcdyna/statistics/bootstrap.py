@@ -1,7 +1,5 @@
 """Bootstrap intervals of statistics of one or several independent samples."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple

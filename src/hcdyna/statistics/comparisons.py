@@ -4,8 +4,6 @@ Samples are scores [seeds], larger is better, of independent seeds; further axes
 one. All is deterministic, given a seed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from itertools import combinations

@@ -4,8 +4,6 @@ An agent that has diverged counts like any other: whoever leaves out the failure
 else. Where its number is not finite, the mean is not known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 

@@ -17,8 +17,6 @@ and m ≥ 0 the margin: the smallest difference that matters. The first line tha
 | all         | inconclusive               | otherwise, and where a number is not known            |
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

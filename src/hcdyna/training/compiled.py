@@ -4,8 +4,6 @@ The life of an agent is written for one agent, vmapped over the agents of a devi
 devices. The program returns to the host after every chunk of steps, for progress and evaluation.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import math

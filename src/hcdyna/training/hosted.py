@@ -1,7 +1,5 @@
 """The programs of a run on the host: one compiled call for each environment step of all agents."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What is compiled of a run on the host: written for one agent, vmapped over all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

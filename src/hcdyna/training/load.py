@@ -1,7 +1,5 @@
 """What was trained before: a run from its folder, or one agent from its file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.fields import path_of
 from hcdyna.training.compiled import AgentLife
-from hcdyna.training.train import Crew
+from hcdyna.training.train import Trainer
 
 
 def load(path: str | Path, curves: bool = True) -> Any:
@@ -44,8 +42,8 @@ def load_run(folder: str | Path, curves: bool = True) -> Run:
         raise RunError(f"{error}; its agents can still be used (eval, watch)") from None
 
     def final() -> AgentLife:
-        crew = Crew(store.settings, store.seeds)
-        found = crew.newest(store)
+        trainer = Trainer(store.settings, store.seeds)
+        found = trainer.newest(store)
         if found is None:
             raise RunError(f"{folder}: no checkpoint yet")
         return found[1]

@@ -1,7 +1,5 @@
 """How much memory a run needs, before anything is compiled."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@
 that ends at any moment loses at most what came after the last save.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -65,15 +63,12 @@ def train(
     elif options:
         raise SettingsError(f"{next(iter(options))}: give it in the settings")
     every_setting = [settings] if isinstance(settings, Settings) else list(settings)
-    every_seed = seeds_of(seeds)
-    plain = [settings_to_plain(setting) for setting in every_setting] if out is not None else []
-    crew = Crew(every_setting, every_seed)
-    crew.demand_memory()
+    trainer = Trainer(every_setting, seeds_of(seeds))
+    trainer.demand_memory()
     if out is None:
-        return crew.train(on_chunk)
-    record = describe(plain, every_seed, kernels_used(every_setting[0]))
-    with Store.begun(path_of(out), record) as store:
-        return crew.train_in(store, on_chunk)
+        return trainer.train(on_chunk)
+    with Store.begun(path_of(out), trainer.record()) as store:
+        return trainer.train_in(store, on_chunk)
 
 
 def resume(
@@ -85,10 +80,10 @@ def resume(
     """Go on with an interrupted run, to exactly the end that it would have had."""
     refuse_while_importing()
     store = Store.open(path_of(folder))
-    crew = Crew(store.settings, store.seeds)
-    crew.demand_memory()
+    trainer = Trainer(store.settings, store.seeds)
+    trainer.demand_memory()
     with store.lock():
-        return crew.train_in(store, all_of(on_evaluation, on_chunk))
+        return trainer.train_in(store, all_of(on_evaluation, on_chunk))
 
 
 def kernels_used(settings: Settings) -> str:
@@ -99,9 +94,9 @@ def kernels_used(settings: Settings) -> str:
 
 def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:
     """One line on the memory that such a run takes; SettingsError if there is not enough."""
-    crew = Crew([settings], list(seeds))
-    crew.demand_memory()
-    return memory.summary(crew.shapes, crew.agents)
+    trainer = Trainer([settings], list(seeds))
+    trainer.demand_memory()
+    return memory.summary(trainer.shapes, trainer.agents)
 
 
 def programs_for(static: Settings, mesh: Mesh, agents: int, seeds: list[int]) -> Programs:
@@ -113,7 +108,7 @@ def programs_for(static: Settings, mesh: Mesh, agents: int, seeds: list[int]) ->
     return hosted_programs(static, seeds * (agents // len(seeds)))
 
 
-class Crew:
+class Trainer:
     """All agents of a run, and the programs that move them."""
 
     def __init__(self, settings: list[Settings], seeds: list[int]) -> None:
@@ -139,34 +134,45 @@ class Crew:
         largest = max(self.settings, key=lambda setting: setting.training.planning_steps)
         memory.demand_enough(self.shapes, self.static, largest, self.agents)
 
+    def record(self) -> dict[str, Any]:
+        """What to keep of a run that starts now beside its results."""
+        plain = [settings_to_plain(setting) for setting in self.settings]
+        return describe(plain, self.seeds, kernels_used(self.settings[0]))
+
     def train(self, on_chunk: OnChunk) -> Run:
         """From the first step to the last, in memory."""
-        progress = Progress(self.settings, self.seeds)
-        life = self.programs.init(self.seed_of_agent, self.numbers)
-        life = self.advance(life, 0, progress, on_chunk, lambda life, step, now: None)
+        start, life, progress = self.begin()
+        life = self.advance(life, start, progress, on_chunk, lambda life, step, now: None)
         return Run.of(progress, lambda: life)
 
     def train_in(self, store: Store, on_chunk: OnChunk) -> Run:
         """From the first step, or the newest checkpoint of the store, to the last."""
         warn_of_changes(store.record)
-        found = self.newest(store)
-        if found is None and store.progress().steps:
+        newest = self.newest(store)
+        if newest is None and store.progress().steps:
             raise RunError(
                 f"{store.folder}: there are curves but no checkpoint to resume from; the curves "
                 "are kept as they are: choose another folder to train anew"
             )
         with interruptions() as interrupted:
-            if found is None:
-                start, life = 0, self.programs.init(self.seed_of_agent, self.numbers)
-                progress = Progress(self.settings, self.seeds)
-            else:
-                start, life, path = found
-                progress = store.progress(until=path)
-                progress.settings = self.settings
-                store.forget_after(start)
-            saving = Saving(self, store, progress, interrupted)
+            start, life, progress = self.begin() if newest is None else self.go_on(store, *newest)
+            saving = Saving(store, progress, interrupted)
             life = self.advance(life, start, progress, on_chunk, saving)
             return Run.of(progress, lambda: life, store.folder)
+
+    def begin(self) -> tuple[int, AgentLife, Progress]:
+        """Step 0, new agents, and no curves yet."""
+        life = self.programs.init(self.seed_of_agent, self.numbers)
+        return 0, life, Progress(self.settings, self.seeds)
+
+    def go_on(
+        self, store: Store, step: int, life: AgentLife, path: Path
+    ) -> tuple[int, AgentLife, Progress]:
+        """Step, agents and curves of a checkpoint; what the store has beyond it is removed."""
+        progress = store.progress(until=path)
+        progress.settings = self.settings
+        store.forget_after(step)
+        return step, life, progress
 
     def advance(
         self, life: AgentLife, start: int, progress: Progress, on_chunk: OnChunk, keep: Keep

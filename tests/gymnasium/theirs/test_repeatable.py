@@ -28,7 +28,7 @@ from hcdyna.runs import checkpoint
 from hcdyna.runs.policy_file import SCALE, checksum
 from hcdyna.runs.store import read_arrays
 from hcdyna.training.hosted import steps_of
-from hcdyna.training.train import Crew
+from hcdyna.training.train import Trainer
 
 
 def tiny(environment, steps=40, warmup=40, every=20, episodes=1):
@@ -85,17 +85,19 @@ def test_a_run_that_stopped_between_two_episodes_ends_as_if_it_had_not(tmp_path)
 
 def begun(settings, seeds=2):
     """The programs of a run, and a life after the first chunk."""
-    crew = Crew([settings], list(range(seeds)))
-    life = crew.programs.init(crew.seed_of_agent, crew.numbers)
-    life, _ = crew.programs.warm_up(life, crew.numbers, settings.evaluation.every)
-    return crew, life
+    trainer = Trainer([settings], list(range(seeds)))
+    life = trainer.programs.init(trainer.seed_of_agent, trainer.numbers)
+    life, _ = trainer.programs.warm_up(life, trainer.numbers, settings.evaluation.every)
+    return trainer, life
 
 
 def test_evaluations_do_not_depend_on_what_was_played_before():
-    crew, life = begun(tiny("Pays-v0", episodes=2))
+    trainer, life = begun(tiny("Pays-v0", episodes=2))
 
     def returns(step):
-        return np.asarray(crew.programs.evaluate(life, crew.numbers, crew.seed_of_agent, step)[0])
+        return np.asarray(
+            trainer.programs.evaluate(life, trainer.numbers, trainer.seed_of_agent, step)[0]
+        )
 
     first, other, again = returns(20), returns(21), returns(20)
     np.testing.assert_array_equal(first, again)
@@ -103,30 +105,30 @@ def test_evaluations_do_not_depend_on_what_was_played_before():
 
 
 def test_a_failure_in_an_evaluation_comes_with_what_was_learned():
-    crew, life = begun(tiny("SecondReset-v0", episodes=2))
+    trainer, life = begun(tiny("SecondReset-v0", episodes=2))
     with pytest.raises(
         HostFailed, match="SecondReset-v0: reset raised OSError: once is enough"
     ) as e:
-        crew.programs.evaluate(life, crew.numbers, crew.seed_of_agent, 20)
+        trainer.programs.evaluate(life, trainer.numbers, trainer.seed_of_agent, 20)
     assert e.value.done == 0
     assert e.value.life is life
     assert steps_of(e.value.life) == 20
 
 
 def test_a_failure_in_the_first_step_of_a_chunk_comes_with_what_was_learned():
-    crew, life = begun(tiny("At21-v0"))
+    trainer, life = begun(tiny("At21-v0"))
     with pytest.raises(HostFailed, match="the motor is gone") as e:
-        crew.programs.warm_up(life, crew.numbers, 20)
+        trainer.programs.warm_up(life, trainer.numbers, 20)
     assert e.value.done == 0
     assert steps_of(e.value.life) == 20
     assert checkpoint.to_arrays(e.value.life, 2), "it was not given away"
 
 
 def test_an_environment_that_can_not_be_made_again_fails_as_any_other(monkeypatch):
-    crew, life = begun(tiny("Walk-v0"))
+    trainer, life = begun(tiny("Walk-v0"))
     monkeypatch.setattr(worlds_of_ours.Walk, "__init__", lambda self: 1 / 0)
     with pytest.raises(HostFailed, match="environment = Walk-v0: ") as e:
-        crew.programs.evaluate(life, crew.numbers, crew.seed_of_agent, 20)
+        trainer.programs.evaluate(life, trainer.numbers, trainer.seed_of_agent, 20)
     assert e.value.life is life
 
 
@@ -169,14 +171,14 @@ def test_a_policy_file_without_a_scale_still_loads(scaled, tmp_path):
 
 
 def test_a_checkpoint_without_a_scale_is_still_read(scaled):
-    crew = Crew(scaled.settings, scaled.seeds)
+    trainer = Trainer(scaled.settings, scaled.seeds)
     arrays = checkpoint.to_arrays(scaled.final(), 2)
     assert arrays.pop(checkpoint.SCALE).shape == (2, 2, 3)
-    life = checkpoint.from_arrays(arrays, crew.shapes)
+    life = checkpoint.from_arrays(arrays, trainer.shapes)
     assert np.isnan(life.scale).all()
     arrays.pop(".obs")
     with pytest.raises(RunError, match=r"\.obs is missing"):
-        checkpoint.from_arrays(arrays, crew.shapes)
+        checkpoint.from_arrays(arrays, trainer.shapes)
 
 
 def test_an_evaluation_episode_without_a_limit_is_cut(capsys):

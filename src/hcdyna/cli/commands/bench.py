@@ -1,7 +1,5 @@
 """hcdyna bench"""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence
@@ -29,7 +27,7 @@ class Bench:
     """
 
     quick: bool = False
-    """Fewer cells and shorter rounds: minutes on two cores, most of them spent compiling."""
+    """Fewer cases and shorter rounds: minutes on two cores, most of them spent compiling."""
     peers: bool = True
     """Measure beside peers too."""
     out: Path = Path("bench")
@@ -52,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     plan = suite.QUICK if options.quick else suite.FULL
     if not options.peers:
         plan = replace(plan, peers={})
-    record = suite.Bench(plan, lambda line: print(line, flush=True)).run()
+    record = suite.Suite(plan, lambda line: print(line, flush=True)).run()
     write(options.out / "bench.json", json.dumps(record, indent=1, ensure_ascii=False).encode())
     picture = save_figure(show.scaling_figure(record), options.out / "scaling.png")
     console = Console(width=100)

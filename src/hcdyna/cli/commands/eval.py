@@ -1,7 +1,5 @@
 """hcdyna eval"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """hcdyna export"""
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """hcdyna list"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +72,7 @@ def listing(title: str, rows: dict[str, str]) -> Table:
 
 def runs(folder: Path) -> Table:
     """Every run below a folder, with how far it is and how it does."""
-    from hcdyna.cli.show import at_step, cell, diverged_at
+    from hcdyna.cli.show import cell
     from hcdyna.training.load import load_run
 
     if not folder.is_dir() and folder != USUAL:  # which there is only after the first run
@@ -97,7 +95,7 @@ def runs(folder: Path) -> Table:
             str(settings.training.planning_steps),
             str(len(run.seeds)),
             f"{run.steps[-1] if done else 0:,} of {settings.training.steps:,}",
-            str(int(diverged_at(run, done - 1).sum())) if done else "",
-            cell(at_step(run, done - 1)[0]) if done else "",
+            str(int(run.diverged[:, :, -1].sum())) if done else "",
+            cell(run.mean_returns()[:, -1]) if done else "",
         )
     return table

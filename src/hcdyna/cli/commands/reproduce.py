@@ -1,7 +1,5 @@
 """hcdyna reproduce"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """hcdyna train"""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime

@@ -1,7 +1,5 @@
 """The figures of the paper, one file each: their cells, and how they are drawn."""
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

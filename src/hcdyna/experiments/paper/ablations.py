@@ -1,21 +1,16 @@
 """Beyond the paper: which of the choices in HC-Dyna carry the gain?"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hcdyna import HillClimbing
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.claims import Scores, read_claims
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Axes, Figure
 from hcdyna.experiments.paper.scale import PICKED, Scale, changed, settings
 from hcdyna.settings import presets
 from hcdyna.statistics.summaries import mean_interval
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TITLE = "What in HC-Dyna carries the gain? One choice changed at a time, n = 10"
 DOMAINS = ("GridWorld", "MountainCar")

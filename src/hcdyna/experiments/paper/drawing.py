@@ -1,8 +1,6 @@
 """What the pictures of several figures share. matplotlib is imported only where something is drawn,
 so that cells can be named and run without it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +17,8 @@ from hcdyna.statistics.summaries import last_share, mean_interval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Axes = Figure = Any
 
 STEPS = "environment steps (thousands)"
 REWARDS = "sum of rewards"

@@ -1,20 +1,13 @@
 """Figure 1: GridWorld, gradient ascents on the values of DQN, and recovery from negated values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from hcdyna.environments import grid_world
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Axes, Figure
 from hcdyna.experiments.paper.scale import Scale, settings
 from hcdyna.experiments.probes import STARTS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TITLE = "A motivating example: climbs on the value surface, and recovery from a wrong one"
 UPDATES = (0, 14_000, 20_000)

@@ -1,20 +1,13 @@
 """Figure 2: the queue on MountainCar after 8000 steps, with and without the natural gradient."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from hcdyna import HillClimbing
 from hcdyna.environments import mountain_car
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Axes, Figure
 from hcdyna.experiments.paper.scale import Scale, settings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TITLE = "The natural gradient keeps variables of different scales in their range"
 STEP = 8_000

@@ -1,17 +1,12 @@
 """Figure 3: the mixing rate ρ, on GridWorld with DQN and on TabularGridWorld."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from hcdyna import TabularHillClimbing
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale, settings, tabular_settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The effect of the mixing rate ρ"
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)

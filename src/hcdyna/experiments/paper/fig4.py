@@ -1,15 +1,9 @@
 """Figure 4: four domains, three numbers of planning steps, five pairs of algorithm and model."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import ALGORITHMS, Scale, settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Evaluation curves on four domains; learned models dotted"
 DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")

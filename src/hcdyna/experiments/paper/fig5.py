@@ -1,18 +1,13 @@
 """Figure 5: where replay and queue hold their states on GridWorld, for DQN and HC-Dyna."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Axes, Figure
 from hcdyna.experiments.paper.scale import Scale, settings
 from hcdyna.experiments.probes import REGIONS
 from hcdyna.statistics.summaries import mean_interval
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TITLE = "Replay and queue states on GridWorld, 2000 of each"
 STEPS = (10_000, 20_000)

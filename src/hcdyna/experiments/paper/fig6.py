@@ -1,16 +1,10 @@
 """Figure 6: continuous actions: DDPG, and DDPG with OnPolicy-Dyna and HC-Dyna, n = 5."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hcdyna import Settings, Training
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "HC-Dyna for continuous control with DDPG, n = 5"
 ALGORITHMS = {

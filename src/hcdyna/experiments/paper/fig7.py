@@ -1,15 +1,9 @@
 """Figure 7: hill climbing against the Gibbs distribution, on estimated values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.paper.tabular import picture, study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "TabularGridWorld: hill climbing, Gibbs and the baselines"
 STRATEGIES = ("HC-Dyna", "Gibbs", "OnPolicy-Dyna", "ER", "Uniform-Dyna")

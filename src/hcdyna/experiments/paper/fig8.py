@@ -1,15 +1,9 @@
 """Figure 8: estimated against optimal values, for hill climbing and for Gibbs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.paper.tabular import picture, study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "TabularGridWorld: estimated against optimal values"
 STRATEGIES = ("HC-Dyna", "HC-Dyna-Vstar", "Gibbs", "Gibbs-Vstar")

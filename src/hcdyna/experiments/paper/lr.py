@@ -1,16 +1,10 @@
 """The paper's procedure for the learning rate: DQN with n = 5, the best of three."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.fig4 import DOMAINS
 from hcdyna.experiments.paper.scale import Scale, settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The learning rate that the paper's own procedure picks"
 RATES = ("1e-3", "1e-4", "1e-5")

@@ -1,7 +1,5 @@
 """The report page: for each figure the paper's sentences, our numbers, pictures and verdicts."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

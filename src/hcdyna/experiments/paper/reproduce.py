@@ -1,7 +1,5 @@
 """Everything behind `hcdyna reproduce`: run what is missing, then make all that is to be seen."""
 
-from __future__ import annotations
-
 import json
 import math
 import multiprocessing

@@ -1,7 +1,5 @@
 """How much to run, and the settings that figures share; defaults of `Settings` are the paper's."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

@@ -1,19 +1,15 @@
 """The tabular study, from which figures 7 and 8 are drawn."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hcdyna import Gibbs, OnPolicy, Replay, TabularHillClimbing, Uniform
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
+from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale, tabular_settings
 from hcdyna.experiments.probes import SAMPLES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STRATEGIES: dict[str, Any] = {
     "HC-Dyna": TabularHillClimbing(),

@@ -1,7 +1,5 @@
 """All claims of the paper with their answers, as data, as a table, and in Markdown."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ Gymnasium has had no plug-ins since 1.0, but imports the module that stands befo
 `gymnasium.make("hcdyna:hcdyna/GridWorld-v0")` needs no import.
 """
 
-from __future__ import annotations
-
 import gymnasium
 
 TIME_LIMITS = {"GridWorld": 2_000, "GridWorldContinuous": 2_000, "TabularGridWorld": 1_000}

@@ -1,7 +1,5 @@
 """Pictures of a world in the unit square: its regions, the agent and the way it came."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple

@@ -1,17 +1,15 @@
 """TabularGridWorld for Gymnasium."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from hcdyna.environments.tabular_grid_world import DIRECTIONS, TabularGridWorld
-from hcdyna.gymnasium.ours.base import World, checked_choice
+from hcdyna.gymnasium.ours.domain import Domain
 from hcdyna.gymnasium.ours.drawing import Picture, goal, start
 
 
-class TabularGridWorldEnv(World):
+class TabularGridWorldEnv(Domain):
     """size × size cells with slippery moves; a state is the integer column·size + row."""
 
     settings_class = TabularGridWorld
@@ -19,9 +17,8 @@ class TabularGridWorldEnv(World):
     def _start(self) -> int:
         return 0
 
-    def _outcome(self, action: Any) -> tuple[int, float, bool]:
-        direction = checked_choice(self.action_space, action)
-        size = self.settings.size
+    def _outcome(self, action: int) -> tuple[int, Any, bool]:
+        direction, size = action, self.settings.size
         if self.np_random.random(dtype=np.float32) >= np.float32(self.settings.success):
             direction = int(self.np_random.integers(len(DIRECTIONS)))
         right, up = DIRECTIONS[direction]
@@ -29,7 +26,7 @@ class TabularGridWorldEnv(World):
         column = min(max(column + int(right), 0), size - 1)
         row = min(max(row + int(up), 0), size - 1)
         state = column * size + row
-        return state, -1.0, state == size**2 - 1
+        return state, self._noisy(-1.0), state == size**2 - 1
 
     def _position(self) -> tuple[float, float]:
         column, row = divmod(self.state, self.settings.size)

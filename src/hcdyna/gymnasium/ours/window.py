@@ -1,7 +1,5 @@
 """A window on the screen, by pygame."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

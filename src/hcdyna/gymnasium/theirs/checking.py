@@ -1,7 +1,5 @@
 """Is a Gymnasium environment usable, how fast is it, and what would be assumed of it?"""
 
-from __future__ import annotations
-
 import time
 
 import jax

@@ -1,7 +1,5 @@
 """An environment that fails, hangs or ends the process must not take what was learned with it."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -5,8 +5,6 @@ where that can't be forked safely (JAX has threads), and casts what environments
 array before it could be checked. Here a process imports the environment alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

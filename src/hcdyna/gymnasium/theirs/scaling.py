@@ -1,21 +1,19 @@
 """The scale of observations: measured once, and then a part of the run and of policy files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hcdyna.gymnasium.theirs.answers import LARGEST
 from hcdyna.gymnasium.theirs.environment import Hosted
 from hcdyna.gymnasium.theirs.worlds import Worlds
+from hcdyna.settings.fields import LARGEST
 
 RANDOM_STEPS = 1_000
 """For the scale of variables without bounds."""
 
 
-class Scale(NamedTuple):
+class ObservationScale(NamedTuple):
     """scaled = (obs − centre) / width, both [d]"""
 
     centre: np.ndarray
@@ -26,14 +24,14 @@ class Scale(NamedTuple):
         return np.clip((obs - centre) / width, -LARGEST, LARGEST).astype(np.float32)
 
 
-def known_scale(found: Any) -> Scale | None:
+def known_scale(found: Any) -> ObservationScale | None:
     """The scale in a state [2, d] or in a file; None where none was kept, or not measured yet."""
     if len(found) == 0 or np.isnan(found).any():
         return None
-    return Scale(*np.asarray(found))
+    return ObservationScale(*np.asarray(found))
 
 
-def scale_of(hosted: Hosted) -> Scale:
+def scale_of(hosted: Hosted) -> ObservationScale:
     """By the bounds, or by random steps where there are none; in float32, as it is kept."""
     worlds = Worlds(replace(hosted, processes="off"), 1, read=np.array)
     low, high = (np.asarray(x, np.float64) for x in (worlds.space.low, worlds.space.high))
@@ -51,4 +49,4 @@ def scale_of(hosted: Hosted) -> Scale:
     centre = np.where(bounded, (low + high) / 2, seen.mean(axis=0))
     width = np.where(bounded, (high - low) / 2, 2 * seen.std(axis=0))
     width = np.where(width > 1e-6, width, 1.0)
-    return Scale(centre.astype(np.float32), width.astype(np.float32))
+    return ObservationScale(centre.astype(np.float32), width.astype(np.float32))

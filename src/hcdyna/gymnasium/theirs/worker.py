@@ -4,8 +4,6 @@ serves one environment to the process with that number.
 Requests are (method, arguments, options), answers (whether it went well, what came), both pickled.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pickle

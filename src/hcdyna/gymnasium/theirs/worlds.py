@@ -1,7 +1,5 @@
 """Environments of all agents on the host, with everything that they answer checked."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time
@@ -12,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hcdyna.gymnasium.theirs.answers import LARGEST, is_flag, is_number, shown
 from hcdyna.gymnasium.theirs.environment import Hosted, to_action
 from hcdyna.gymnasium.theirs.failure import Hanging, Keeper, Left, reason
 from hcdyna.gymnasium.theirs.processes import Remote, environments, step_all
 from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.settings.fields import LARGEST, is_real, shown
 
 SLOW = 1e-3
 """Seconds a step, beyond which a process of its own pays: asking one takes time, too."""
@@ -39,6 +37,11 @@ class Step(NamedTuple):
 def as_float32(obs: np.ndarray) -> np.ndarray:
     """A copy, since environments may write into what they returned."""
     return np.array(obs, np.float32)
+
+
+def is_flag(x: Any) -> bool:
+    """Whether it is True or False, as Python's, NumPy's or an array of no dimension."""
+    return isinstance(x, bool) or (np.ndim(x) == 0 and getattr(x, "dtype", None) == np.bool_)
 
 
 class Worlds:
@@ -111,7 +114,7 @@ class Worlds:
         if not isinstance(answer, tuple) or len(answer) != 5:
             raise self._wrong("step", "did not return (obs, reward, terminated, truncated, info)")
         obs, reward, terminated, truncated, _ = answer
-        if not is_number(reward):
+        if not is_real(reward):
             what = f"returned the reward {shown(reward)}; must be a finite number in float32"
             raise self._wrong("step", what)
         for name, flag in (("terminated", terminated), ("truncated", truncated)):

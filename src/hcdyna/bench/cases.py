@@ -1,7 +1,5 @@
 """One measurement: what it is of, and how it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -26,7 +24,7 @@ WARMUP = 1_000
 
 
 @dataclass(frozen=True)
-class Cell:
+class Case:
     """What one measurement is of."""
 
     strategy: str
@@ -61,10 +59,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Result:
+class Measured:
     """What was measured, or why it was not."""
 
-    cell: Cell
+    case: Case
     multiply_adds: int
     """Of one environment step of one agent."""
     kernels: str
@@ -87,7 +85,7 @@ class Result:
 
     def record(self, peak: float) -> dict[str, Any]:
         """For a JSON file."""
-        found = asdict(self.cell) | {"multiply_adds": self.multiply_adds, "kernels": self.kernels}
+        found = asdict(self.case) | {"multiply_adds": self.multiply_adds, "kernels": self.kernels}
         if self.skipped is not None:
             return found | {"skipped": self.skipped}
         return found | {
@@ -99,27 +97,27 @@ class Result:
         }
 
 
-def prepare(cell: Cell) -> Ours | str:
-    """The program of a cell, ready to be timed, or why there is none."""
-    settings = cell.settings()
-    reason = too_large(settings, cell.agents)
+def prepare(case: Case) -> Ours | str:
+    """The program of a case, ready to be timed, or why there is none."""
+    settings = case.settings()
+    reason = too_large(settings, case.agents)
     if reason is not None:
         return reason
     try:
-        return Ours(settings, cell.agents, WARMUP)
+        return Ours(settings, case.agents, WARMUP)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
         return "out of memory"
 
 
-def result(cell: Cell, ours: Ours | str, rates: Sequence[float] = ()) -> Result:
+def result(case: Case, ours: Ours | str, rates: Sequence[float] = ()) -> Measured:
     """What was measured with a program, or why there is none."""
-    settings = cell.settings()
+    settings = case.settings()
     count, kernels = multiply_adds(settings), kernels_used(settings)
     if isinstance(ours, str):
-        return Result(cell, count, kernels, skipped=ours)
-    return Result(cell, count, kernels, tuple(rates), ours.compile_seconds, ours.peak_bytes)
+        return Measured(case, count, kernels, skipped=ours)
+    return Measured(case, count, kernels, tuple(rates), ours.compile_seconds, ours.peak_bytes)
 
 
 def too_large(settings: Settings, agents: int) -> str | None:

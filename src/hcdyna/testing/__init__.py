@@ -1,0 +1,178 @@
+"""Contracts that every part must fulfil; call them on a part of your own.
+
+Give the part itself, `check_search_control(Mine(), env)`: then it is built as in training, where
+the numbers of its fields are traced. What it has built will do, too. An AssertionError or a
+SettingsError says in one line what is wrong. Our own tests run these over every registered part.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna.numerics.ring import Ring
+from hcdyna.testing.examples import (
+    FEW,
+    every_action_at,
+    some_actions,
+    some_replay,
+    some_scene,
+    some_states,
+    some_transitions,
+)
+from hcdyna.testing.tracing import agree, for_each, pure, same_shape, same_structure, traced
+from hcdyna.types import Environment, Outcome, Pair, Rows, Transition
+
+STEPS = 50
+"""Of a random walk, from start states."""
+
+
+def check_environment(environment: Any) -> None:
+    """Shapes and types, same bits alone and in a batch, inside Π, no retrace."""
+    env = _built(environment)
+    spec = env.spec
+    assert (spec.num_actions is None) != (spec.action_size is None), "one kind of action"
+    keys = jax.random.split(jax.random.key(0), FEW)
+    obs = pure(env.reset, (keys,), "reset")
+    actions = some_actions(spec)
+    same_shape(obs[0], spec.example_obs(), "reset")
+    agree(jax.vmap(env.project)(obs), obs, "start states are inside Π")
+    outcome = pure(env.dynamics, (keys, obs, actions), "dynamics")
+    _check_outcome(outcome, env)
+    terminal = (
+        outcome.terminated if env.terminal is None else jax.vmap(env.terminal)(outcome.next_obs)
+    )
+    assert np.array_equal(terminal, outcome.terminated), "terminated = terminal(next_obs)"
+    projected = jax.vmap(env.project)(some_states(env) * 3)
+    agree(jax.vmap(env.project)(projected), projected, "Π is idempotent")
+    assert np.all((projected >= spec.low) & (projected <= spec.high)), "Π lands inside the box"
+    seen = _walk(env).reshape(-1, *spec.low.shape)
+    agree(jax.vmap(env.project)(seen), seen, "observations stay inside Π")
+
+
+def check_agent(agent: Any, environment: Any) -> None:
+    """Shapes and types, same bits alone and in a batch; an update moves the values."""
+    env = _built(environment)
+    make, numbers = traced("agent", agent, env)
+    spec, now = env.spec, make({path: float(x[0]) for path, x in numbers.items()})
+    keys, obs = jax.random.split(jax.random.key(1), FEW), some_states(env)
+    states = pure(lambda n, k: make(n).init(k), (numbers, keys), "init")
+    action = pure(lambda n, *x: make(n).act(*x, 0.5), (numbers, keys, states, obs), "act")
+    same_shape(action[0], spec.example_action(), "action")
+    greedy = pure(lambda n, *x: make(n).greedy(*x), (numbers, states, obs), "greedy")
+    unmoved = jax.vmap(lambda k, s, o: now.act(k, s, o, 0.0))(keys, states, obs)
+    assert np.array_equal(unmoved, greedy), "with ε = 0 the behaviour is greedy"
+    if now.explore is not None:
+        still = jnp.zeros(spec.example_action().shape)
+        explored = jax.vmap(lambda s, o: now.explore(s, o, still))(states, obs)
+        agree(explored, greedy, "numbers of zero make no noise")
+    if now.advance is not None:
+        advanced = pure(lambda n, *x: make(n).advance(*x), (numbers, keys, states), "advance")
+        same_structure(advanced, states)
+        agree(jax.vmap(now.greedy)(advanced, obs), greedy, "advance changes only exploration")
+    value = pure(lambda n, *x: make(n).value(*x), (numbers, states, obs), "value")
+    assert value.shape == (FEW,), "value: a scalar"
+    batch = for_each(every_action_at(env, obs))
+    learning = (numbers, keys, states, batch)
+    after, info = pure(lambda n, *x: make(n).update(*x, None), learning, "update")
+    same_structure(after, states)
+    weighted, _ = jax.vmap(now.update)(keys, states, batch, jnp.ones(batch.reward.shape))
+    agree(jax.vmap(now.value)(weighted, obs), jax.vmap(now.value)(after, obs), "weights of 1")
+    assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(info)), "info is finite"
+    assert not np.array_equal(jax.vmap(now.value)(after, obs), value), "an update moves values"
+
+
+def check_model(model: Any, environment: Any) -> None:
+    """Shapes and types, same bits alone and in a batch, finite predictions."""
+    env = _built(environment)
+    make, numbers = traced("model", model, env)
+    keys = jax.random.split(jax.random.key(2), FEW)
+    states = pure(lambda n, k: make(n).init(k), (numbers, keys), "init")
+    asked = (numbers, keys, states, some_states(env), some_actions(env.spec))
+    outcome = pure(lambda n, *x: make(n).predict(*x), asked, "predict")
+    _check_outcome(outcome, env)
+    assert all(np.all(np.isfinite(x)) for x in outcome), "predictions are finite"
+    learning = (numbers, keys, states, for_each(some_replay(env)))
+    after, _ = pure(lambda n, *x: make(n).update(*x), learning, "update")
+    same_structure(after, states)
+
+
+def check_search_control(strategy: Any, environment: Any) -> None:
+    """Shapes and types, same bits alone and in a batch, sampled states inside Π."""
+    env = _built(environment)
+    make, numbers = traced("search_control", strategy, env)
+    spec, now = env.spec, make({path: float(x[0]) for path, x in numbers.items()})
+    replay, transitions = for_each(some_replay(env)), some_transitions(env, FEW)
+
+    def update(numbers: Any, key: Any, state: Any, replay: Ring, transition: Transition) -> Any:
+        mine, scene = make(numbers), some_scene(env, replay, transition)
+        return mine.update(key, mine.observe(state, transition), scene)
+
+    keys = jax.random.split(jax.random.key(3), FEW)
+    states = for_each(now.init(jnp.asarray(spec.example_obs())))
+    after, info = pure(update, (numbers, keys, states, replay, transitions), "update")
+    same_structure(after, states)
+    assert all(x.shape == (FEW,) for x in jax.tree.leaves(info)), "info: scalars"
+    if now.sample is None:
+        return
+
+    def sample(numbers: Any, key: Any, state: Any, replay: Ring, transition: Transition) -> Any:
+        return make(numbers).sample(key, state, some_scene(env, replay, transition), 7)
+
+    drawn = pure(sample, (numbers, keys, after, replay, transitions), "sample")
+    if isinstance(drawn, Rows):
+        _check_rows(now.learned, after, drawn)
+        drawn = Pair(drawn.transition.obs, drawn.transition.action)
+    if isinstance(drawn, Pair):
+        same_shape(drawn.action[0][0], spec.example_action(), "a sampled action")
+        drawn = drawn.obs
+    same_shape(drawn[0][0], spec.example_obs(), "a sampled state")
+    assert drawn.shape[1] == 7, "sample gives as many states as it is asked for"
+    flat = drawn.reshape(-1, *spec.low.shape)
+    agree(jax.vmap(env.project)(flat), flat, "sampled states are inside Π")
+
+
+def _built(environment: Any) -> Environment:
+    return environment.build() if hasattr(environment, "build") else environment
+
+
+def _walk(env: Environment) -> Any:
+    """The observations [FEW, STEPS, d] of random actions from start states, over and over."""
+    actions = some_actions(env.spec, STEPS)
+
+    def step(obs: Any, given: Any) -> Any:
+        key, action = given
+        move_key, reset_key = jax.random.split(key)
+        outcome = env.dynamics(move_key, obs, action)
+        over = jnp.where(outcome.terminated, env.reset(reset_key), outcome.next_obs)
+        return over, outcome.next_obs
+
+    def walk(key: Any) -> Any:
+        order_key, start_key, *keys = jax.random.split(key, STEPS + 2)
+        order = jax.random.permutation(order_key, actions)
+        return jax.lax.scan(step, env.reset(start_key), (jnp.stack(keys), order))[1]
+
+    return jax.jit(jax.vmap(walk))(jax.random.split(jax.random.key(6), FEW))
+
+
+def _check_outcome(outcome: Outcome, env: Environment) -> None:
+    """Of one action in each of FEW states."""
+    same_shape(outcome.next_obs[0], env.spec.example_obs(), "next_obs")
+    assert outcome.reward.shape == outcome.terminated.shape == (FEW,), "reward, terminated: scalars"
+    kind = outcome.reward.dtype
+    real = jnp.issubdtype(kind, jnp.floating) or jnp.issubdtype(kind, jnp.integer)
+    assert real, f"reward: {kind}, not a real number"
+    assert np.all(np.isfinite(outcome.reward)), "rewards are finite"
+    assert outcome.terminated.dtype == bool, "terminated: bool"
+
+
+def _check_rows(learned: Any, states: Any, rows: Rows) -> None:
+    """Whole transitions [FEW, n, …], and what becomes of their TD errors."""
+    assert all(np.all(np.isfinite(x)) for x in rows.transition), "sampled transitions are finite"
+    if rows.weight is not None:
+        assert np.all(np.isfinite(rows.weight) & (rows.weight >= 0)), "weights are not negative"
+    if learned is not None:
+        assert rows.tag is not None, "rows have tags where their TD errors are asked for"
+        assert jnp.issubdtype(rows.tag.dtype, jnp.integer), "tags are whole numbers"
+        same_structure(jax.vmap(learned)(states, rows.tag, jnp.ones(rows.tag.shape)), states)
