@@ -43,8 +43,9 @@ def check_environment(env: Environment) -> None:
     _same_shape(outcome.next_obs[0], spec.example_obs(), "next_obs")
     assert outcome.reward.shape == outcome.terminated.shape == (FEW,), "reward, terminated: scalars"
     assert outcome.terminated.dtype == bool, "terminated: bool"
-    terminal = jax.vmap(env.terminal)(outcome.next_obs)
-    assert np.array_equal(terminal, outcome.terminated), "terminated = terminal(next_obs)"
+    if env.terminal is not None:
+        terminal = jax.vmap(env.terminal)(outcome.next_obs)
+        assert np.array_equal(terminal, outcome.terminated), "terminated = terminal(next_obs)"
     projected = jax.vmap(env.project)(some_states(env) * 3)
     _close(jax.vmap(env.project)(projected), projected, "Π is idempotent")
     assert np.all((projected >= spec.low) & (projected <= spec.high)), "Π lands inside the box"

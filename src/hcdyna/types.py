@@ -108,8 +108,8 @@ class Environment(NamedTuple):
     """key, obs [d], action → Outcome. Knows neither time limits nor resets."""
     project: Callable[[Array], Array]
     """Π: obs [d] → the nearest sensible obs [d]; a Box, or any function."""
-    terminal: Callable[[Array], Array]
-    """obs [d] → whether an episode ends on reaching this state."""
+    terminal: Callable[[Array], Array] | None
+    """obs [d] → whether an episode ends on reaching this state; None: not known."""
 
 
 class Perceptron(NamedTuple):

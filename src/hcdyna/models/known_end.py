@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
-
 from hcdyna.models.learned import LearnedModel
+from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Key, Model, Outcome
 
 
@@ -20,11 +19,15 @@ class KnownEnd(LearnedModel):
 
     def build(self, env: Environment) -> Model:
         model = super().build(env)
-        # An environment that does not know its ends refuses here, before anything runs.
-        jax.eval_shape(env.terminal, env.spec.example_obs())
+        terminal, name = env.terminal, env.spec.name
+        if terminal is None:
+            raise SettingsError(
+                f"model = known_end: {name} does not tell which states end an episode; use "
+                f"model = learned, or give it a function: Hosted({name!r}, terminal=…)"
+            )
 
         def predict(key: Key, state: object, obs: Array, action: Array) -> Outcome:
             outcome = model.predict(key, state, obs, action)
-            return outcome._replace(terminated=env.terminal(outcome.next_obs))
+            return outcome._replace(terminated=terminal(outcome.next_obs))
 
         return model._replace(predict=predict)

@@ -15,12 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import gymnasium
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.environments.acrobot import above_bar
 from hcdyna.environments.grid_world import at_goal
-from hcdyna.types import Array
+from hcdyna.gymnasium.theirs.failure import reason
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import shown
+from hcdyna.types import Array, Spec
 
 Terminal = Callable[[Array], Array]
 """obs [d] → whether an episode ends on reaching this state."""
@@ -133,3 +137,15 @@ def known_terminal(name: str) -> Terminal | None:
     if spec is None or spec.kwargs or spec.additional_wrappers:
         return None
     return TERMINAL_OF.get(id) if str(spec.entry_point).startswith(STANDARD) else None
+
+
+def given_terminal(function: Terminal, spec: Spec) -> Terminal:
+    """A function of the user's; SettingsError unless it gives one bool for an observation [d]."""
+    said = f"Hosted.terminal = {shown(function)}: must be a function of JAX, obs [d] → one bool"
+    try:
+        found = jax.eval_shape(function, spec.example_obs())
+    except Exception as error:  # anything can go wrong in code that is not ours
+        raise SettingsError(f"{said}; {reason(error)}") from None
+    if getattr(found, "shape", None) != () or found.dtype != bool:
+        raise SettingsError(f"{said}; it gives {shown(found)} for an obs of {spec.low.shape}")
+    return lambda obs: jnp.asarray(function(obs))
