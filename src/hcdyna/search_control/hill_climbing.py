@@ -82,8 +82,8 @@ class HillClimbing:
         if self.skip_terminal and env.terminal is None:
             name = env.spec.name
             raise SettingsError(
-                f"HillClimbing.skip_terminal = True: {name} does not tell which states end an "
-                f"episode; give it a function of the observation: Hosted({name!r}, terminal=…)"
+                f"search_control = hill_climbing: skip_terminal = True, but {name} does not tell "
+                f"which states end an episode; give it a function: Hosted({name!r}, terminal=…)"
             )
         return queued(
             self._propose,

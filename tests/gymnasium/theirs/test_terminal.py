@@ -66,7 +66,7 @@ def test_the_command_line_says_so_in_one_line(capsys):
     words = ["--env", "Walk-v0", "--search-control", "hill_climbing", "--search.skip-terminal"]
     assert main(["train", *words, "--steps", "10"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "HillClimbing.skip_terminal = True: Walk-v0 does not tell which states" in line
+    assert "search_control = hill_climbing: skip_terminal = True, but Walk-v0 does not tell" in line
 
 
 def test_an_id_is_known_only_as_it_was_registered(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.gymnasium.theirs.ends import Terminal
@@ -94,7 +95,7 @@ def ends(hosted: Hosted, terminal: Terminal | None, reached: np.ndarray, ended: 
             "learned, since no function is known for this id; give one with "
             f"Hosted({hosted.id!r}, terminal=…)"
         )
-    wrong = int((np.asarray(jax.vmap(terminal)(reached)) != ended).sum())
+    wrong = int((np.asarray(jax.vmap(terminal)(jnp.asarray(reached))) != ended).sum())
     which = "known" if hosted.terminal is None else "given"
     if wrong:
         return f"{which}, but the function is wrong in {wrong:,} of {len(ended):,} random steps"
