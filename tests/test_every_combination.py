@@ -68,7 +68,9 @@ TABLE = {
         ("learned",),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
-    "hosted continuous": Kind(("Pendulum-v1",), ("ddpg",), ("learned",), CONTINUOUS_STATES),
+    "hosted continuous": Kind(
+        ("Pendulum-v1",), ("ddpg",), ("learned",), CONTINUOUS_STATES
+    ),
     "hosted in processes": Kind(
         ("CartPole-v1", "--env.processes", "on"),
         ("dqn", "double_dqn"),
@@ -132,7 +134,7 @@ def is_like_another(cell):
     one in where `step` is called, and a known end on the host from a compiled one in whose function
     it is: each is walked with the strategies that COVER names."""
     kind, agent, model, _ = cell
-    if kind.startswith("hosted") and model == "known_end":
+    if kind.startswith("hosted") and model == "learned":
         return True
     return agent == "double_dqn" or kind == "hosted in processes"
 
