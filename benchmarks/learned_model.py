@@ -1,7 +1,7 @@
 """Does planning with a learned model pay? The table of docs/models.md.
 
     python benchmarks/learned_model.py --out learned.jsonl
-    python benchmarks/learned_model.py --out learned.jsonl --environments Acrobot --only DQN "known ends"
+    python benchmarks/learned_model.py --out learned.jsonl --only DQN "known ends"
 
 HC-Dyna with n = 10 under several models, and DQN beside it: mean return after warm-up and over the
 last 20%, with 95% intervals, and the p-value of Welch's test against DQN. What is in the file
