@@ -4,7 +4,7 @@
     python benchmarks/learned_model.py --out learned.jsonl --only "no model" "known ends"
 
 HC-Dyna under several models, and the agent with replay alone beside it: mean return after warm-up
-and over the last 20%, with 95% intervals, and the p-value of Welch's test against replay alone. What
+and over the last 20%, with 95% intervals, and the p-value of Welch's test against it. What
 is in the file already is not trained again. For continuous actions:
 
     python benchmarks/learned_model.py --out ddpg.jsonl --agent ddpg --planning-steps 5 --seeds 10

@@ -108,6 +108,13 @@ class LearnedModel:
             doubt = spread.doubt(model, self.spread_limit)
         return with_trust(model, env.spec, doubt, self.trust, self.until_ends)
 
+    def in_words(self, env: Environment) -> str:
+        """For people: what is learned, and what is done where that is not enough."""
+        ends = "learned" if self.known_end(env) is None else "known"
+        rule = {"optimistic": "optimistic where it does not know", "replay": "replay where not sure",
+                "trust": "always trusted"}[self.trust]  # fmt: skip
+        return f"learned (ends {ends}, {rule})"
+
     def known_end(self, env: Environment) -> Answer | None:
         """Where episodes end, if that need not be learned; None: learned."""
         terminal = env.terminal

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from hcdyna.settings import presets
 from hcdyna.settings.core import CHOICES, Settings, Training
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.hints import did_you_mean
@@ -12,6 +13,8 @@ PARTS = [choice for choice in CHOICES if choice != "environment"]
 
 def settings_named(environment: str, **options: Any) -> Settings:
     """The three other choices, and the fields of `Training`, by their names.
+
+    What is not given is as usual: for a Gymnasium environment, as in the preset `gym`.
 
     >>> found = settings_named("MountainCar", search_control="uniform", steps=20_000)
     >>> found.search_control, found.training.steps
@@ -25,7 +28,13 @@ def settings_named(environment: str, **options: Any) -> Settings:
             known = ", ".join((*PARTS, *fields))
             raise SettingsError(f"{name} = {value!r}: {hint(name, value, settings)}known: {known}")
     training = {name: value for name, value in options.items() if name in fields}
-    return Settings(environment=environment, training=Training(**training), **parts)
+    if presets.usual_for(environment) == presets.USUAL:
+        return Settings(environment=environment, training=Training(**training), **parts)
+    names = {name: value for name, value in parts.items() if isinstance(value, str)}
+    objects = {name: x for name, x in parts.items() if name not in names and x is not None}
+    base = presets.settings(presets.usual_for(environment), environment, **names)
+    more = dataclasses.replace(base.training, **training)
+    return dataclasses.replace(base, training=more, **objects)
 
 
 def hint(name: str, value: Any, settings: Settings) -> str:

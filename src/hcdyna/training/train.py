@@ -23,7 +23,7 @@ from hcdyna.runs.record import describe, warn_of_changes
 from hcdyna.runs.run import Progress, Run
 from hcdyna.runs.saving import Saving, interruptions
 from hcdyna.runs.store import Store, step_of
-from hcdyna.settings import Settings, agent_of
+from hcdyna.settings import Settings, agent_of, registry
 from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.fields import path_of, seeds_of
 from hcdyna.settings.importing import refuse_while_importing
@@ -60,6 +60,8 @@ def train(
     on_chunk = all_of(on_evaluation, on_chunk)
     if isinstance(settings, str):
         settings = settings_named(settings, **options)
+        if registry.is_hosted(registry.title_of(settings.environment)):
+            print(in_words(settings), flush=True)
     elif options:
         raise SettingsError(f"{next(iter(options))}: give it in the settings")
     every_setting = [settings] if isinstance(settings, Settings) else list(settings)
@@ -86,6 +88,20 @@ def resume(
     trainer.demand_memory()
     with store.lock():
         return trainer.train_in(store, all_of(on_evaluation, on_chunk))
+
+
+def in_words(settings: Settings) -> str:
+    """One line for people: which agent, model and search-control, on what."""
+    env = settings.environment.build()
+    agent, strategy = (
+        registry.name_of(group, part)
+        for group, part in (("agents", settings.agent), ("search_control", settings.search_control))
+    )
+    named = getattr(settings.model, "in_words", None)
+    model = registry.name_of("models", settings.model) if named is None else named(env)
+    n = settings.training.planning_steps
+    world = registry.title_of(settings.environment)
+    return f"{world}: agent {agent}, search control {strategy}, n = {n}, model {model}"
 
 
 def kernels_used(settings: Settings) -> str:

@@ -35,14 +35,14 @@ def main(arguments: Sequence[str]) -> None:
         print(presets.dump(settings), end="")
         return
     from hcdyna.cli.show import follow
-    from hcdyna.training.train import memory_needed, train
+    from hcdyna.training.train import in_words, memory_needed, train
 
     wanted = seeds(options)
     needed = memory_needed(settings, wanted)
     folder = options.out or new_folder(settings)
     try:
         if not options.quiet:
-            print(f"Run: {folder}\n{needed}", flush=True)
+            print(f"Run: {folder}\n{in_words(settings)}\n{needed}", flush=True)
         elif options.out is None:
             print(folder, flush=True)
         with follow(settings, options.seeds, options.quiet, options.track, folder) as on_chunk:
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
 def read(arguments: Sequence[str]) -> tuple[Any, Settings]:
     """The options of the command, and the settings that they amount to."""
     named = {choice: value_of(arguments, flag_of(choice)) for choice in CHOICES}
-    preset = value_of(arguments, "preset") or "paper"
+    preset = value_of(arguments, "preset") or presets.usual_for(named["environment"])
     settings = presets.settings(preset, **named)
     options = parse(options_for(settings, preset), arguments, "train")
     parts = {choice: getattr(options, f"{choice}_options") for choice in CHOICES}

@@ -22,6 +22,8 @@ from hcdyna.settings.hints import did_you_mean
 from hcdyna.settings.importing import announce
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain
 
+USUAL, HOSTED = "paper", "gym"
+"""Where none is named: for domains of ours, and for Gymnasium environments."""
 FOLDER = Path(__file__).parent
 PARTS = (*CHOICES, "training", "evaluation")
 LARGEST = 1_000_000
@@ -36,6 +38,11 @@ class Loader(yaml.SafeLoader):
 Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
+
+
+def usual_for(environment: str | None) -> str:
+    """The preset of an environment where none is named."""
+    return HOSTED if environment is not None and registry.is_hosted(environment) else USUAL
 
 
 def names() -> list[str]:
