@@ -87,10 +87,8 @@ def by_world(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """`part.field` → value, with a `part.name` for the four choices; functions by their name.
-
-    A part inside a part has its name at `part.field`, and its own fields at `part.field.field`.
-    """
+    """`part.field` → value, with a `part.name` for the four choices; functions by their name. A
+    part inside a part has its name at `part.field`, and its own fields at `part.field.field`."""
     found: dict[str, Any] = {}
     for name in (*CHOICES, "training", "evaluation"):
         part = getattr(settings, name)

@@ -116,6 +116,11 @@ def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int
         )
     axes.set_xlabel(names[pair[0]])
     axes.set_ylabel("states" if spec.low.ndim == 0 else names[pair[1]])
+    tidy(axes)
+
+
+def tidy(axes: Axes) -> None:
+    """The look of all axes with numbers: a pale grid behind, no frame above and at the right."""
     axes.grid(color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -154,8 +159,7 @@ def value_surface(
         picture = axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
         axes.figure.colorbar(picture, ax=axes, label="V̂(s) = max Q(s, a)")
     else:
-        axes.set_facecolor("#5b6b73")
-        axes.set_title("V̂ is not finite: this agent has diverged", size="medium")
+        no_surface(axes)
 
     visited, queued = sampled_states(state, shown, seed)
     if visited is not None:
@@ -173,6 +177,12 @@ def value_surface(
     names = variable_names(settings)
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
+
+
+def no_surface(axes: Axes) -> None:
+    """Grey, and why."""
+    axes.set_facecolor("#5b6b73")
+    axes.set_title("V̂ is not finite: this agent has diverged", size="medium")
 
 
 def draw_climbs(axes: Axes, paths: np.ndarray) -> None:

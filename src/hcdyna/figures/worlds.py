@@ -29,10 +29,8 @@ class Moving(NamedTuple):
 
 
 def draw_world(axes: Axes, settings: Settings, example: np.ndarray | None, seen: Any) -> Moving:
-    """The world of these settings; `example` is a picture, if the environment draws itself.
-
-    `seen` [n, d] are the states to be shown, for the scale of worlds that are not known here.
-    """
+    """The world of these settings; `example` is a picture, if the environment draws itself. `seen`
+    [n, d] are the states to be shown, for the scale of worlds that are not known here."""
     if example is not None:
         return own_picture(axes, example)
     spec = settings.environment.build().spec

@@ -97,10 +97,8 @@ def affine(layer: Layer, x: Array) -> Array:
 
 @jax.custom_vjp
 def affine_batch(layer: Layer, x: Array) -> Array:
-    """x [b, in] → [b, out], with a gradient that XLA compiles well for the CPU.
-
-    Left to itself, autodiff chooses products that XLA runs slowly there.
-    """
+    """x [b, in] → [b, out], with a gradient that XLA compiles well for the CPU. Left to itself,
+    autodiff chooses products that XLA runs slowly there."""
     return affine(layer, x)
 
 
@@ -118,11 +116,8 @@ def _affine_backward(saved: tuple[Layer, Array], g: Array) -> tuple[Layer, Array
 
 
 def sum_rows(x: Array) -> Array:
-    """The sum [out] of the rows of x [b, out], by halves.
-
-    XLA chooses the order of its own sums by how many agents share the program, and another order
-    gives other bits. This one is spelt out.
-    """
+    """The sum [out] of the rows of x [b, out], by halves. XLA chooses the order of its own sums by
+    how many agents share the program, and another order gives other bits. This one is spelt out."""
     while len(x) > 1:
         half = len(x) // 2
         x = jnp.concatenate([x[:half] + x[half : 2 * half], x[2 * half :]])

@@ -143,10 +143,8 @@ class Host:
         return worlds
 
     def _begin(self, life: AgentLife, worlds: Worlds) -> AgentLife:
-        """The first episodes, or those that were interrupted, retraced to where they were.
-
-        An environment that does not come to the same state again begins a new episode.
-        """
+        """The first episodes, or those that were interrupted, retraced to where they were. An
+        environment that does not come to the same state again begins a new episode."""
         steps, lengths = steps_of(life), np.array(life.episode_step)
         lost, obs = np.ones(len(self.seeds), bool), np.array(life.obs)
         if steps > 0:
@@ -195,10 +193,8 @@ class Host:
 
 
 def retraced(life: AgentLife, worlds: Worlds, seeds: list[int]) -> np.ndarray:
-    """Observations [agents, d] after the steps of the present episodes, taken again.
-
-    Their actions are the last ones in the replay buffers, and an episode's seed is known.
-    """
+    """Observations [agents, d] after the steps of the present episodes, taken again. Their actions
+    are the last ones in the replay buffers, and an episode's seed is known."""
     steps, lengths = steps_of(life), np.asarray(life.episode_step)
     begun = [episode_seed(seed, steps - n) for seed, n in zip(seeds, lengths.tolist(), strict=True)]
     obs = np.stack([worlds.reset(index, seed) for index, seed in enumerate(begun)])

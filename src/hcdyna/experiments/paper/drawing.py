@@ -12,7 +12,7 @@ from hcdyna.experiments.cells import Result
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.figures.curves import COLOURS as NAMED
 from hcdyna.figures.curves import MORE_COLOURS
-from hcdyna.statistics.summaries import last_share, mean_interval
+from hcdyna.statistics.summaries import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,11 +65,8 @@ def spaced(figure: Figure) -> None:
 
 
 def curves(axes: Axes, lines: Sequence[Line], scale: Scale, neighbours: int = 1) -> None:
-    """Means over seeds with their 95% bands against thousands of steps.
-
-    So many `neighbours` are averaged, which is one evaluation (nothing is smoothed) unless the axis
-    says otherwise.
-    """
+    """Means over seeds with their 95% bands against thousands of steps. So many `neighbours` are
+    averaged, which is one evaluation (nothing is smoothed) unless the axis says otherwise."""
     for line in lines:
         steps = in_blocks(line.result.steps / 1_000, neighbours)
         returns = in_blocks(line.result.returns, neighbours)
@@ -150,14 +147,6 @@ def marked(figure: Figure, scale: Scale, steps: int | None = None) -> Figure:
         note = f"{scale.name} scale: {scale.seeds} seeds, {shown} steps"
         figure.supxlabel(note, x=0.995, ha="right", color=GREY, size=10, style="italic")
     return figure
-
-
-def best(results: dict[str, Result], family: str) -> str | None:
-    """Of the labels that begin so, the one with the highest mean of the last 20%."""
-    members = [label for label in results if label.startswith(family)]
-    ends = {label: float(np.mean(last_share(results[label].returns))) for label in members}
-    # A mean that is not a number must not win.
-    return max(members, key=lambda m: np.nan_to_num(ends[m], nan=-np.inf), default=None)
 
 
 def for_each_rate(

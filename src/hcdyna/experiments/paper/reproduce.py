@@ -48,10 +48,8 @@ class Reproduction:
         }
 
     def write(self, figures: Sequence[str]) -> Table:
-        """Pictures, claims.json, verdicts.md and the page, from what is in the store.
-
-        Figures that were not asked for keep what was written of them before.
-        """
+        """Pictures, claims.json, verdicts.md and the page, from what is in the store. Figures that
+        were not asked for keep what was written of them before."""
         from hcdyna.experiments.paper.page import page
         from hcdyna.experiments.paper.verdicts import markdown
 
