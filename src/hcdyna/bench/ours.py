@@ -21,9 +21,9 @@ class Ours:
 
     def __init__(self, settings: Settings, agents: int, warmup: int = WARMUP) -> None:
         self.agents = agents
-        trainer, beginning = (
-            Trainer([each], list(range(agents))) for each in (settings, without_planning(settings))
-        )
+        # Programs that differ in n only begin alike, so that the beginning is compiled once.
+        plain = replace(settings, training=replace(settings.training, planning_steps=0))
+        trainer, beginning = (Trainer([each], list(range(agents))) for each in (settings, plain))
         self.static, self.numbers = trainer.static, trainer.numbers
         _, life, _ = beginning.begin()
         steps = whole(warmup, beginning.static)
@@ -61,11 +61,6 @@ def whole(steps: int, static: Settings) -> int:
     """So many steps or a few more, since the programs take whole blocks."""
     block = steps_at_once(static)
     return -(-steps // block) * block
-
-
-def without_planning(settings: Settings) -> Settings:
-    """Programs that differ in n only begin alike, so that the beginning is compiled once."""
-    return replace(settings, training=replace(settings.training, planning_steps=0))
 
 
 @contextlib.contextmanager

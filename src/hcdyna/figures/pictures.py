@@ -131,12 +131,13 @@ def sampled_states(
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Some states of the replay buffer and of the queue; None where there are none."""
     replay_key, queue_key = jax.random.split(jax.random.key(seed))
-    replay, queue = state.replay, getattr(state.search_control, "queue", None)
+    rings = state.replay, getattr(state.search_control, "queue", None)
+    replay, queue = jax.tree.map(jnp.asarray, rings)
     visited = queued = None
     if int(replay.total) > 0:
-        visited = np.asarray(ring.sample(replay_key, on_device(replay), shown).obs)
+        visited = np.asarray(ring.sample(replay_key, replay, shown).obs)
     if queue is not None and int(queue.total) > 0:
-        queued = np.asarray(ring.sample(queue_key, on_device(queue), shown))
+        queued = np.asarray(ring.sample(queue_key, queue, shown))
     return visited, queued
 
 
@@ -207,8 +208,3 @@ def draw_grid_world(axes: Axes, wall: bool) -> None:
     axes.annotate("goal", (0.975, 0.965), ha="center", color="black", size="small", zorder=5)
     axes.annotate("start", (0.025, 0.018), ha="center", color="black", size="small", zorder=5)
     axes.set_aspect("equal")
-
-
-def on_device(tree: Any) -> Any:
-    """Host arrays as JAX arrays."""
-    return jax.tree.map(jnp.asarray, tree)

@@ -156,14 +156,13 @@ def for_each_rate(
     picture: Callable[[dict[str, Result], str, Scale], Figure],
 ) -> dict[str, Figure]:
     """A picture for each learning rate that there is something of."""
-    by_rate = {rate: of_rate(results, rate) for rate in scale.rates}
-    return {f"{name}-{rate}": picture(x, rate, scale) for rate, x in by_rate.items() if x}
-
-
-def of_rate(results: dict[str, Result], rate: str) -> dict[str, Result]:
-    """Results at one learning rate, by their labels without it."""
-    end = f"/{rate}"
-    return {name.removesuffix(end): r for name, r in results.items() if name.endswith(end)}
+    pictures = {}
+    for rate in scale.rates:
+        end = f"/{rate}"
+        some = {label.removesuffix(end): r for label, r in results.items() if label.endswith(end)}
+        if some:
+            pictures[f"{name}-{rate}"] = picture(some, rate, scale)
+    return pictures
 
 
 def outlined_grid_world(axes: Axes, colour: str, filled: bool = False) -> None:
@@ -174,9 +173,4 @@ def outlined_grid_world(axes: Axes, colour: str, filled: bool = False) -> None:
         face = PALE if filled and x0 == left else "none"
         corners = ([x0, x1, x1, x0], [y0, y0, y1, y1])
         axes.fill(*corners, facecolor=face, edgecolor=colour, linewidth=0.9, zorder=1.5)
-    unit_square(axes)
-
-
-def unit_square(axes: Axes) -> None:
-    """Equal axes from 0 to 1."""
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
