@@ -1,68 +1,134 @@
-"""Why does HC-Dyna gain so little under learned models? One thing is set right at a time.
+"""Does planning with a learned model pay? The table of docs/models.md.
 
-    python benchmarks/learned_model.py --seeds 10 --steps 30000
+    python benchmarks/learned_model.py --out learned.jsonl
+    python benchmarks/learned_model.py --out a.jsonl --environments Acrobot --only DQN "known ends"
 
-All on one domain with n = 10 and learning rate 1e-3: the model's own learning rate, whether it has
-to learn where episodes end, and whether states come from replay or from the climb.
+HC-Dyna with n = 10 under several models, and DQN beside it: mean return after warm-up and over the
+last 20%, with 95% intervals, and the p-value of Welch's test against DQN. What is in the file
+already is not trained again.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tyro
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import ttest_ind
 
-from hcdyna import DQN, KnownEnd, LearnedModel, Settings, Training, train
+from hcdyna import DQN, LearnedModel, Settings, Training, train
+from hcdyna.experiments.paper.scale import AS_PRINTED
 from hcdyna.statistics.summaries import last_share, mean_interval
 
 VARIANTS: dict[str, tuple[str, Any]] = {
     "DQN": ("replay", "true"),
-    "HC-Dyna, true model": ("hill_climbing", "true"),
-    "HC-Dyna, learned model": ("hill_climbing", LearnedModel()),
-    "HC-Dyna, learned 10 times faster": ("hill_climbing", LearnedModel(learning_rate=1e-3)),
-    "HC-Dyna, learned, end known": ("hill_climbing", KnownEnd()),
-    "HC-Dyna, 10 times faster, end known": ("hill_climbing", KnownEnd(learning_rate=1e-3)),
-    "OnPolicy-Dyna, learned model": ("on_policy", LearnedModel()),
-    "OnPolicy-Dyna, learned, end known": ("on_policy", KnownEnd()),
+    "true model": ("hill_climbing", "true"),
+    "as printed": ("hill_climbing", AS_PRINTED),
+    "everything learned": ("hill_climbing", LearnedModel(ends="learned")),
+    "known ends": ("hill_climbing", LearnedModel()),
+    "trust": ("hill_climbing", LearnedModel(ends="learned", trust="trust")),
+    "replay": ("hill_climbing", LearnedModel(ends="learned", trust="replay")),
+    "5 members, spread": (
+        "hill_climbing",
+        LearnedModel(ends="learned", members=5, doubt="spread"),
+    ),
+    "known ends, trust": ("hill_climbing", LearnedModel(trust="trust")),
 }
+DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How much to run."""
+class Options:
+    """What to run."""
 
-    environment: str = "GridWorld"
+    out: Path
+    """A file with one line of JSON for each result."""
+    environments: tuple[str, ...] = DOMAINS
+    only: tuple[str, ...] = tuple(VARIANTS)
+    rates: tuple[float, ...] = (1e-3, 1e-4)
+    """Learning rates of the agent; they share a program."""
     seeds: int = 30
     steps: int = 50_000
 
 
-def main(scale: Scale) -> None:
-    table = Table(
-        title=f"{scale.environment}, n = 10, {scale.seeds} seeds, {scale.steps:,} steps: mean "
-        "return [95% interval]"
+def main(options: Options) -> None:
+    results = (
+        [json.loads(x) for x in options.out.read_text().splitlines()]
+        if options.out.exists()
+        else []
     )
-    for heading in ("", "after warm-up", "last 20%"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for name, (strategy, model) in VARIANTS.items():
-        settings = Settings(
-            environment=scale.environment,
-            agent=DQN(learning_rate=1e-3),
+    for domain in options.environments:
+        for name in options.only:
+            key = {
+                "domain": domain,
+                "variant": name,
+                "seeds": options.seeds,
+                "steps": options.steps,
+            }
+            have = [r["rate"] for r in results if key.items() <= r.items()]
+            rates = [rate for rate in options.rates if rate not in have]
+            if rates:
+                new = [key | found for found in trained(domain, name, rates, options)]
+                with options.out.open("a") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in new)
+                results += new
+    for rate in options.rates:
+        Console(width=100).print(table(results, rate, options))
+
+
+def trained(domain: str, name: str, rates: list[float], options: Options) -> list[dict[str, Any]]:
+    strategy, model = VARIANTS[name]
+    settings = [
+        Settings(
+            environment=domain,
+            agent=DQN(learning_rate=rate),
             model=model,
             search_control=strategy,
-            training=Training(steps=scale.steps),
+            training=Training(steps=options.steps),
         )
-        run = train(settings, scale.seeds)
-        returns = run.mean_returns()
-        whole = mean_interval(returns[:, run.steps > settings.training.warmup].mean(axis=1))
-        end = mean_interval(last_share(returns))
-        words = [f"{x.mean:.0f} [{x.low:.0f}, {x.high:.0f}]" for x in (whole, end)]
-        print(name, *words, flush=True)
-        table.add_row(name, *words)
-    Console(width=100).print(table)
+        for rate in rates
+    ]
+    run = train(settings, options.seeds)
+    found = []
+    for index, rate in enumerate(rates):
+        returns = run.returns[index].mean(axis=-1)
+        whole = returns[:, run.steps > settings[0].training.warmup].mean(axis=1)
+        found.append({"rate": rate, "whole": whole.tolist(), "last": last_share(returns).tolist()})
+        print(domain, name, rate, f"{whole.mean():.1f}", flush=True)
+    return found
+
+
+def table(results: list[dict[str, Any]], rate: float, options: Options) -> Table:
+    shown = Table(
+        title=f"learning rate {rate:g}: mean return after warm-up [95% interval], p; last 20%"
+    )
+    shown.add_column("")
+    for domain in options.environments:
+        shown.add_column(domain, justify="right")
+    of = {(r["domain"], r["variant"]): r for r in results if r["rate"] == rate
+          and (r["seeds"], r["steps"]) == (options.seeds, options.steps)}  # fmt: skip
+    for name in options.only:
+        cells = []
+        for domain in options.environments:
+            row, dqn = of.get((domain, name)), of.get((domain, "DQN"))
+            if row is None:
+                cells.append("–")
+                continue
+            x = mean_interval(np.array(row["whole"]))
+            words = f"{x.mean:.0f} [{x.low:.0f}, {x.high:.0f}]"
+            if dqn is not None and name != "DQN":
+                words += (
+                    f"\np = {ttest_ind(row['whole'], dqn['whole'], equal_var=False).pvalue:.1g}"
+                )
+            cells.append(f"{words}\n{np.mean(row['last']):.0f}")
+        shown.add_row(name, *cells)
+    return shown
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Scale, description=__doc__))
+    main(tyro.cli(Options, description=__doc__))

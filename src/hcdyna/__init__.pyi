@@ -14,7 +14,6 @@ from hcdyna.environments.mountain_car import MountainCar as MountainCar
 from hcdyna.environments.tabular_grid_world import TabularGridWorld as TabularGridWorld
 from hcdyna.gymnasium.theirs.environment import Hosted as Hosted
 from hcdyna.models.counted import CountedModel as CountedModel
-from hcdyna.models.known_end import KnownEnd as KnownEnd
 from hcdyna.models.learned import LearnedModel as LearnedModel
 from hcdyna.models.true import TrueModel as TrueModel
 from hcdyna.numerics import adam as adam

@@ -123,6 +123,8 @@ def compose(
             act=lambda key, obs: agent.act(key, state.agent, obs, training.epsilon),
             target=value if agent.target is None else partial(agent.target, state.agent),
             spread=None if model.spread is None else partial(model.spread, state.model),
+            doubt=None if model.doubt is None else partial(model.doubt, state.model),
+            instead=None if model.instead is None else partial(model.instead, state.model),
             climb=plain if climb is None else climb(state.agent),
         )
 
@@ -152,6 +154,8 @@ def compose(
                     search_control, search_state, batches, plan_info, budget.n
                 )
             plan_info = {name: x for name, x in plan_info.items() if name != TOLD}
+            if batches.doubtful is not None:
+                plan_info["doubtful"] = jnp.mean(batches.doubtful)
         model_state = state.model
         if not training.learn_at_once:
             model_state, model_info = model.update(model_key, state.model, state.replay)

@@ -1,7 +1,8 @@
 """The vocabulary of the library: Dyna is four choices, each a NamedTuple of pure functions.
 
 Functions are written for one example (`obs [d]`, or `obs []` for a tabular state); call `vmap` for
-many. `(key, state, …) → (state, info)`: state is what the next step needs, info is diagnostics.
+many. `init(key) → state`, and `(key, state, …) → (state, info)` of a step: state is what the next
+step needs, info is diagnostics.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class Spec(NamedTuple):
     """What there is to know of an environment without running it.
 
     Exactly one of `num_actions` (discrete) and `action_size` (continuous, in [−1, 1]^size) is set.
-    A tabular environment sets `num_states`: its observations are the integers 0 … num_states − 1.
-    If it knows its own probabilities, it sets `table`.
+    A tabular environment sets `num_states`, so that its observations are 0 … num_states − 1, and
+    `table` if it knows its own probabilities.
     """
 
     name: str
@@ -108,8 +109,8 @@ class Environment(NamedTuple):
     """key, obs [d], action → Outcome. Knows neither time limits nor resets."""
     project: Callable[[Array], Array]
     """Π: obs [d] → the nearest sensible obs [d]; a Box, or any function."""
-    terminal: Callable[[Array], Array]
-    """obs [d] → whether an episode ends on reaching this state."""
+    terminal: Callable[[Array], Array] | None
+    """obs [d] → whether an episode ends on reaching this state; None: not known."""
 
 
 class Perceptron(NamedTuple):
@@ -127,7 +128,6 @@ class Agent(NamedTuple):
     """How values are learned."""
 
     init: Callable[[Key], Any]
-    """key → state."""
     act: Callable[[Key, Any, Array, Array | float], Array]
     """key, state, obs [d], ε → action of the behaviour policy."""
     greedy: Callable[[Any, Array], Array]
@@ -143,8 +143,7 @@ class Agent(NamedTuple):
     advance: Callable[[Key, Any], Any] | None = None
     """key, state → state, on every real step: what exploration remembers. None: nothing."""
     explore: Callable[[Any, Array, Array], Array] | None = None
-    """state, obs [d], normal numbers [size] → an action whose noise is made from these, to plan
-    with continuous actions. None: the greedy one."""
+    """state, obs [d], normal numbers [size] → an action with this noise. None: the greedy one."""
     perceptron: Perceptron | None = None
     """Set by Q-learning with a perceptron of ours, for which there are kernels."""
     plan: Callable[[Any, Any, Array | None], tuple[Any, Info]] | None = None
@@ -162,13 +161,16 @@ class Model(NamedTuple):
     """Where simulated outcomes come from."""
 
     init: Callable[[Key], Any]
-    """key → state."""
     predict: Callable[[Key, Any, Array, Array], Outcome]
     """key, state, obs [d], action → Outcome."""
     update: Callable[[Key, Any, Any], tuple[Any, Info]]
     """key, state, replay Ring → one step of model learning."""
     spread: Callable[[Any, Array, Array], Array] | None = None
     """state, obs [d], action → how much an ensemble disagrees, a scalar. None: not known."""
+    doubt: Callable[[Any, Array, Array, Outcome], Array] | None = None
+    """state, obs [d], action, its outcome → whether the model does not know it. None: it does."""
+    instead: Callable[[Any, Outcome], Outcome] | None = None
+    """state, outcome → what planning takes for a doubtful one. None: a replayed row."""
 
 
 class Scene(NamedTuple):
@@ -178,7 +180,7 @@ class Scene(NamedTuple):
     value: Callable[[Array], Array]
     """obs [d] → V̂(s), the current estimate."""
     predict: Callable[[Key, Array, Array], Outcome]
-    """key, obs [d], action → Outcome, by the current model."""
+    """key, obs [d], action → Outcome, by the current model, whether it knows or not."""
     replay: Any
     """Ring of the transitions seen so far."""
     transition: Transition
@@ -195,6 +197,9 @@ class Scene(NamedTuple):
     """obs [d] → V′(s) by the target network."""
     spread: Callable[[Array, Array], Array] | None = None
     """obs [d], action → how unsure the model is; None where it can't say."""
+    doubt: Callable[[Array, Array, Outcome], Array] | None = None
+    instead: Callable[[Outcome], Outcome] | None = None
+    """As the model's, in its present state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
     """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along`, or a faster one."""
 
@@ -207,10 +212,9 @@ class Pair(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Whole transitions to learn from: stored ones, or outcomes of h steps with discount γʰ."""
+    """Whole transitions [n, …] to learn from: stored ones, or outcomes of h steps with γʰ."""
 
     transition: Transition
-    """[n, …]"""
     weight: Array | None = None
     """[n] how much each counts; None: all alike"""
     tag: Array | None = None
@@ -227,21 +231,17 @@ class SearchControl(NamedTuple):
     update: Callable[[Key, Any, Scene], tuple[Any, Info]]
     """key, state, scene → prepare the states to plan from; called once a step, before planning."""
     ready: Callable[[Any], Array] | None
-    """state → whether there is anything to sample; until then the mini-batch is all replay.
-    None: always."""
+    """state → whether there is anything to sample, or else all is replay. None: always."""
     sample: Callable[[Key, Any, Scene, int], Array | Pair | Rows] | None
-    """key, state, scene, n → obs [n, d], a Pair of obs [n, d] and actions [n], or Rows of n whole
-    transitions. None: every update replays a real transition."""
+    """key, state, scene, n → obs [n, d], a Pair of these and actions [n], or n Rows. None: none."""
     learned: Callable[[Any, Array, Array], Any] | None = None
-    """state, tags [rows], TD errors [rows] → state, after the updates of a time step; a tag of −1
-    is a row that was not learned from. None: nobody wants to know."""
+    """state, tags [rows] (−1: not learned from), their TD errors [rows] → state. None: unasked."""
 
 
 class Dyna(NamedTuple):
     """The four choices composed."""
 
     init: Callable[[Key], Any]
-    """key → state."""
     act: Callable[[Key, Any, Array], Array]
     """key, state, obs [d] → action of the behaviour policy."""
     observe: Callable[[Key, Any, Transition], tuple[Any, Info]]

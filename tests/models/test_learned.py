@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna import GridWorld, GridWorldContinuous, KnownEnd, LearnedModel
+from hcdyna import GridWorld, GridWorldContinuous, LearnedModel
 from hcdyna.numerics import ring
 from hcdyna.testing import some_transitions
 from hcdyna.types import Transition
@@ -87,7 +87,7 @@ def test_its_loss_by_hand():
 def test_where_the_end_is_known_it_need_not_be_learned():
     """An untrained model moves hardly at all; the goal is the goal, and nothing else is."""
     env = GridWorld().build()
-    model, plain = KnownEnd().build(env), LearnedModel().build(env)
+    model, plain = LearnedModel().build(env), LearnedModel(ends="learned").build(env)
     state = model.init(jax.random.key(0))
     # No bias and no weights: s′ = s.
     state = state._replace(params=jax.tree.map(jnp.zeros_like, state.params))

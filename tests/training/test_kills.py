@@ -23,6 +23,9 @@ KINDS = {
     "hosted": "--env CartPole-v1 --search.steps 5 --steps 1600",
     "hosted continuous": "--env Pendulum-v1 --search.steps 5 --steps 400",
     "hosted in processes": "--env CartPole-v1 --env.processes on --search.steps 5 --steps 800",
+    "hosted with known ends": (
+        "--env CartPole-v1 --env.scaling --search.skip-terminal --search.steps 5 --steps 800"
+    ),
 }
 KILLS = 2
 

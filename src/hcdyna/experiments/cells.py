@@ -15,6 +15,7 @@ from hcdyna.numerics.files import write, write_with
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import settings_to_plain
+from hcdyna.settings.stored import as_of_before
 from hcdyna.statistics.summaries import last_share
 
 
@@ -35,7 +36,7 @@ class Cell:
 
     def plain(self) -> dict[str, Any]:
         """All that decides the result. Kernels do not count: they change rounding alone."""
-        settings = settings_to_plain(self.settings)
+        settings = as_of_before(settings_to_plain(self.settings))
         settings["training"].pop("kernels")
         found: dict[str, Any] = {"settings": settings, "seeds": self.seeds}
         if self.probe is not None:

@@ -6,9 +6,7 @@ from typing import Any
 
 HOME_OF = {
     "FromFunction": "functions",
-    "KnownEnd": "known_end",
     "LearnedModel": "learned",
-    "PartlyKnown": "functions",
     "TrueModel": "true",
     "from_function": "functions",
 }

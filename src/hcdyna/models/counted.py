@@ -53,8 +53,7 @@ class CountedModel:
             return Outcome(next_obs, seen.reward[place], tried & seen.terminated[place])
 
         def update(key: Key, counts: Counts, replay: ring.Ring) -> tuple[Counts, Info]:
-            newest = (replay.total - 1) % replay.capacity
-            return count(counts, jax.tree.map(lambda x: x[newest], replay.data)), {}
+            return count(counts, ring.newest(replay)), {}
 
         return Model(lambda key: no_counts(env.spec, self.successors), predict, update)
 

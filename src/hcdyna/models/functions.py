@@ -1,4 +1,4 @@
-"""Dynamics of your own as the model, or known rewards and ends beside a learned next state."""
+"""Dynamics of your own as the model."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from hcdyna.models.learned import LearnedModel
 from hcdyna.settings import PythonOnly, check
 from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Array, Environment, Key, Model, Outcome
-
-Answer = Callable[[Array, Array, Array], Array]
-"""obs [d], action, next_obs [d] → a scalar."""
 
 
 def from_function(function: Callable[..., Any]) -> FromFunction:
@@ -62,28 +58,3 @@ class FromFunction:
             predict=predict,
             update=lambda key, state, replay: (state, {}),
         )
-
-
-@dataclass(frozen=True)
-class PartlyKnown(LearnedModel):
-    """As `learned`, with a reward or an end of the episode that need not be learned."""
-
-    reward: PythonOnly[Answer | None] = None
-    """obs [d], action, next_obs [d] → reward; None: learned."""
-    terminated: PythonOnly[Answer | None] = None
-    """obs [d], action, next_obs [d] → whether the episode ends; None: learned."""
-
-    def build(self, env: Environment) -> Model:
-        model = super().build(env)
-
-        def predict(key: Key, state: object, obs: Array, action: Array) -> Outcome:
-            outcome = model.predict(key, state, obs, action)
-            if self.reward is not None:
-                given = self.reward(obs, action, outcome.next_obs)
-                outcome = outcome._replace(reward=jnp.asarray(given, jnp.float32).reshape(()))
-            if self.terminated is not None:
-                given = self.terminated(obs, action, outcome.next_obs)
-                outcome = outcome._replace(terminated=jnp.asarray(given).astype(bool).reshape(()))
-            return outcome
-
-        return model._replace(predict=predict)

@@ -55,3 +55,8 @@ def take(ring: Ring, bits: Array) -> Any:
     """The items [n, …] that random uint32 `bits` [n] fall on."""
     index = below(bits, jnp.maximum(ring.size, 1))
     return jax.tree.map(lambda x: x[index], ring.data)
+
+
+def newest(ring: Ring) -> Any:
+    """The item added last."""
+    return jax.tree.map(lambda x: x[(ring.total - 1) % ring.capacity], ring.data)

@@ -38,6 +38,8 @@ class MiniBatches(NamedTuple):
     """[n, m] how much these count; None: as much as the others"""
     tag: Array | None = None
     """[n, m] by which the strategy knows them again"""
+    doubtful: Array | None = None
+    """[n, m] share of a row's outcomes that the model does not know; None: not asked yet"""
 
 
 def actions_of(spec: Spec) -> Any:
@@ -77,6 +79,9 @@ def draw_mini_batch(
     """One of them."""
     replay_key, state_key, model_key, action_key = jax.random.split(key, 4)
     m, simulated = simulated_rows(key, search_control, search_state, budget)
+    gives_way = scene.doubt is not None and scene.instead is None
+    if gives_way and simulated is None and m > 0:
+        simulated = jnp.ones(m, bool)
     # From the last one on, so that the last rows are the same however many are needed.
     count = budget.batch_size - (m if simulated is None else 0)
     replayed = ring.take(scene.replay, jax.random.bits(replay_key, (count,))[::-1])
@@ -87,8 +92,10 @@ def draw_mini_batch(
         return MiniBatches(replayed, simulated, *found)
     states, action = found if isinstance(found, Pair) else (found, None)
     prepare = actions_of(scene.env.spec).prepare
-    rows = prepare(model_key, action_key, states, action, scene, epsilon)
-    return MiniBatches(replayed, simulated, rows)
+    rows, doubtful = prepare(model_key, action_key, states, action, scene, epsilon)
+    if gives_way and doubtful is not None:
+        simulated &= doubtful == 0
+    return MiniBatches(replayed, simulated, rows, doubtful=doubtful)
 
 
 def plan(
@@ -109,8 +116,9 @@ def plan(
         return agent.plan(state, batches, count)
 
     def step(state: Any, turn: tuple[Array, MiniBatches]) -> tuple[Any, Info]:
-        batch, weight = complete(agent, state, turn[1], scene)
-        return agent.update(jax.random.fold_in(key, turn[0]), state, batch, weight)
+        batch, weight, doubtful = complete(agent, state, turn[1], scene)
+        state, info = agent.update(jax.random.fold_in(key, turn[0]), state, batch, weight)
+        return state, info | ({} if doubtful is None else {"doubtful": jnp.mean(doubtful)})
 
     turns = (jnp.arange(len(batches.replayed.reward)), batches)
     if count is None:
@@ -130,24 +138,27 @@ def plan(
 
 def complete(
     agent: Agent, state: Any, batch: MiniBatches, scene: Scene
-) -> tuple[Transition, Array | None]:
-    """One mini-batch [b, …], the rows of search-control first, and how much each row counts."""
+) -> tuple[Transition, Array | None, Array | None]:
+    """One mini-batch [b, …], the rows of search-control first, how much each row counts, and which
+    of the simulated rows the model did not know when it was asked now."""
     if batch.rows is None:
-        return batch.replayed, None
-    rows = batch.rows
+        return batch.replayed, None, None
+    rows, doubtful, simulated = batch.rows, None, batch.simulated
     if not isinstance(rows, Transition):
-        rows = actions_of(scene.env.spec).complete(agent, state, rows, scene)
+        rows, doubtful = actions_of(scene.env.spec).complete(agent, state, rows, scene)
+    if doubtful is not None and scene.instead is None:
+        simulated &= ~doubtful
     replayed, weight = batch.replayed, batch.weight
-    if batch.simulated is not None:
+    if simulated is not None:
         m = len(rows.reward)
         instead, replayed = (jax.tree.map(lambda x: x[:m], replayed),
                              jax.tree.map(lambda x: x[m:], replayed))  # fmt: skip
-        rows = jax.tree.map(partial(where_row, batch.simulated), rows, instead)
-        weight = None if weight is None else jnp.where(batch.simulated, weight, 1.0)
+        rows = jax.tree.map(partial(where_row, simulated), rows, instead)
+        weight = None if weight is None else jnp.where(simulated, weight, 1.0)
     whole = jax.tree.map(lambda *parts: jnp.concatenate(parts), rows, replayed)
     if weight is not None:
         weight = jnp.concatenate([weight, jnp.ones(len(replayed.reward))])
-    return whole, weight
+    return whole, weight, doubtful
 
 
 def tell_errors(

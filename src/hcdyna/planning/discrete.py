@@ -6,12 +6,14 @@ then picks the ε-greedy action with the Q of that moment.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from hcdyna.numerics.randomness import below, chance
+from hcdyna.planning.asking import ask
 from hcdyna.types import Agent, Array, Key, Scene, Transition
 
 
@@ -39,15 +41,19 @@ def prepare(
     action: Array | None,
     scene: Scene,
     epsilon: Array | float,
-) -> Asked:
-    """Ask the model for states [m, d]; `action` [m] is to be taken there, or else ε-greedy ones."""
+) -> tuple[Asked, Array | None]:
+    """Ask the model for states [m, d]; `action` [m] is to be taken there, or else ε-greedy ones.
+
+    Also the share [m] of a state's outcomes that the model does not know; None: it knows all.
+    """
     m, spec = len(states), scene.env.spec
     num_actions = spec.num_actions or 0
-    every_action = jax.vmap(scene.predict, (None, None, 0))
+    every_action = jax.vmap(partial(ask, scene=scene), (None, None, 0))
+    every_state = jax.vmap(every_action, (0, 0, None))
     keys = jax.random.split(model_key, m)
-    outcome = jax.vmap(every_action, (0, 0, None))(keys, states, jnp.arange(num_actions))
+    outcome, doubtful = every_state(keys, states, jnp.arange(num_actions))
     explore, random_action = jax.random.bits(action_key, (m, 2)).T
-    return Asked(
+    asked = Asked(
         states=states,
         reward=outcome.reward,
         discount=spec.discounts(outcome.terminated),
@@ -55,19 +61,22 @@ def prepare(
         explore=chance(explore, epsilon) if action is None else jnp.ones(m, bool),
         random_action=below(random_action, num_actions) if action is None else action,
     )
+    return asked, None if doubtful is None else jnp.mean(doubtful.astype(jnp.float32), axis=1)
 
 
-def complete(agent: Agent, state: Any, rows: Asked, scene: Scene) -> Transition:
-    """Transitions [m, …] with the ε-greedy action of the agent as it is now."""
+def complete(agent: Agent, state: Any, rows: Asked, scene: Scene) -> tuple[Transition, None]:
+    """Transitions [m, …] with the ε-greedy action of the agent as it is now; what the model does
+    not know was dealt with before."""
     greedy = jax.vmap(agent.greedy, (None, 0))(state, rows.states)
     action = jnp.where(rows.explore, rows.random_action, greedy)
-    return Transition(
+    transitions = Transition(
         obs=rows.states,
         action=action,
         reward=choose(rows.reward, action),
         discount=choose(rows.discount, action),
         next_obs=choose(rows.next_states, action),
     )
+    return transitions, None
 
 
 def choose(table: Array, action: Array) -> Array:

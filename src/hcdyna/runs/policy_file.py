@@ -23,6 +23,7 @@ from hcdyna.runs.episodes import behave
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain, to_act
+from hcdyna.settings.stored import brought_up_to_date
 
 if TYPE_CHECKING:
     from hcdyna.runs.trained import TrainedAgent
@@ -57,7 +58,7 @@ def read_agent(path: Path) -> tuple[Settings, Any, Any]:
     start()
     plain, tensors = read(path)
     try:
-        settings = to_act(settings_from_plain(plain, look=True))
+        settings = to_act(settings_from_plain(brought_up_to_date(plain), look=True))
         like, needed = state_and_read(settings)
     except (ValueError, TypeError) as error:  # a SettingsError is a ValueError
         raise RunError(f"{path}: {error}") from None

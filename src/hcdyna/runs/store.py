@@ -28,6 +28,7 @@ from hcdyna.runs.run import Progress
 from hcdyna.settings import Settings, evaluated_after, evaluations_until
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import differences, settings_from_plain, settings_to_plain, to_act
+from hcdyna.settings.stored import brought_up_to_date
 
 EPISODES = ("returns", "lengths", "diverged")
 KEPT = 2
@@ -41,7 +42,8 @@ class Store:
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
         self.folder, self.record = folder, record
         self.described: list[Settings] = [
-            settings_from_plain(plain, look=True) for plain in record["settings"]
+            settings_from_plain(brought_up_to_date(plain), look=True)
+            for plain in record["settings"]
         ]
         """The settings to look at; parts of the user's own are not imported."""
         self.seeds: list[int] = record["seeds"]
@@ -237,7 +239,7 @@ class Store:
 
 def in_full(plain: Any) -> dict[str, Any]:
     """Plain settings with the defaults of fields that there were not when they were saved."""
-    return settings_to_plain(settings_from_plain(plain, look=True))
+    return settings_to_plain(settings_from_plain(brought_up_to_date(plain), look=True))
 
 
 def step_of(path: Path) -> int:

@@ -22,6 +22,7 @@ from hcdyna.search_control.climbing import (
 )
 from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
 from hcdyna.settings import PythonOnly, check, number
+from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import MOST
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
 
@@ -78,8 +79,12 @@ class HillClimbing:
     def build(self, env: Environment) -> SearchControl:
         if env.spec.num_states is not None:
             return TabularHillClimbing(self.steps, queue_size=self.queue_size).build(env)
-        if self.skip_terminal:  # an environment that does not know its ends refuses here
-            jax.eval_shape(env.terminal, env.spec.example_obs())
+        if self.skip_terminal and env.terminal is None:
+            name = env.spec.name
+            raise SettingsError(
+                f"search_control = hill_climbing: skip_terminal = True, but {name} does not tell "
+                f"which states end an episode; give it a function: Hosted({name!r}, terminal=…)"
+            )
         return queued(
             self._propose,
             self.queue_size,

@@ -13,4 +13,5 @@ from hcdyna.settings.core import traced_numbers as traced_numbers
 from hcdyna.settings.core import with_numbers as with_numbers
 from hcdyna.settings.fields import check as check
 from hcdyna.settings.fields import check_hidden as check_hidden
+from hcdyna.settings.fields import later as later
 from hcdyna.settings.fields import number as number

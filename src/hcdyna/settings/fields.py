@@ -39,6 +39,12 @@ def number(
     return dataclasses.field(default=default, metadata={"bounds": bounds, "static": static})
 
 
+def later(default: Any, *, before: Any, **bounds: float | None) -> Any:
+    """A field that came after results were stored: what knows nothing of it means `before`."""
+    named = {word.replace("_", " "): bound for word, bound in bounds.items()}
+    return dataclasses.field(default=default, metadata={"bounds": named, "before": before})
+
+
 def is_part(value: Any) -> bool:
     """Whether this is an object of a dataclass: a part, or something that a part is made of."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)

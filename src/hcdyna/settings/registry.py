@@ -35,7 +35,6 @@ PARTS: dict[str, dict[str, str]] = {
     "models": {
         "true": "hcdyna.models.true:TrueModel",
         "learned": "hcdyna.models.learned:LearnedModel",
-        "known_end": "hcdyna.models.known_end:KnownEnd",
         "counted": "hcdyna.models.counted:CountedModel",
     },
     "search_control": {

@@ -40,7 +40,9 @@ def check_environment(environment: Any) -> None:
     agree(jax.vmap(env.project)(obs), obs, "start states are inside Π")
     outcome = pure(env.dynamics, (keys, obs, actions), "dynamics")
     _check_outcome(outcome, env)
-    terminal = jax.vmap(env.terminal)(outcome.next_obs)
+    terminal = (
+        outcome.terminated if env.terminal is None else jax.vmap(env.terminal)(outcome.next_obs)
+    )
     assert np.array_equal(terminal, outcome.terminated), "terminated = terminal(next_obs)"
     projected = jax.vmap(env.project)(some_states(env) * 3)
     agree(jax.vmap(env.project)(projected), projected, "Π is idempotent")

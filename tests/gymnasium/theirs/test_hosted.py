@@ -24,7 +24,7 @@ from hcdyna import (
 )
 from hcdyna.cli import main
 from hcdyna.gymnasium.theirs.environment import Hosted
-from hcdyna.models import PartlyKnown, from_function
+from hcdyna.models import from_function
 
 SMALL = Settings(
     environment="Walk-v0",
@@ -178,7 +178,9 @@ def ends_at_half(obs, action, next_obs):
 
 def test_known_rewards_and_ends_need_not_be_learned():
     env = SMALL.environment.build()
-    model = PartlyKnown(hidden=(4,), reward=costs_two, terminated=ends_at_half).build(env)
+    model = LearnedModel(
+        hidden=(4,), reward=costs_two, terminated=ends_at_half, trust="trust"
+    ).build(env)
     key = jax.random.key(0)
     state = model.init(key)
     state = state._replace(params=jax.tree.map(jnp.zeros_like, state.params))  # so that s′ = s

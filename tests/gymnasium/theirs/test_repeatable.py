@@ -13,11 +13,9 @@ import hcdyna
 from hcdyna import (
     DQN,
     Evaluation,
-    HillClimbing,
     LearnedModel,
     RunError,
     Settings,
-    SettingsError,
     Training,
     load,
     resume,
@@ -189,13 +187,3 @@ def test_an_evaluation_episode_without_a_limit_is_cut(capsys):
     assert run.evaluate(1)[1].tolist() == [[[LONGEST]]]
     assert main(["check-env", "Endless-v0", "--steps", "20"]) == 0
     assert "none; evaluation episodes are cut after 5,000 steps" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "part", [{"model": "known_end"}, {"search_control": HillClimbing(skip_terminal=True)}]
-)
-def test_what_asks_for_ends_is_refused_before_anything_runs(part, tmp_path):
-    settings = Settings(environment="Walk-v0", **part)
-    with pytest.raises(SettingsError, match=r"Walk-v0: does not tell which states end an episode"):
-        train(settings, seeds=1, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()

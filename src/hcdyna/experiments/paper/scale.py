@@ -3,17 +3,20 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hcdyna import DQN, Evaluation, Settings, Training
+from hcdyna import DQN, Evaluation, LearnedModel, Settings, Training
 
 PRINTED, PICKED = "1e-4", "1e-3"
 """The learning rate that the paper prints, and the one that its procedure picks here (see `lr`)."""
 
-ALGORITHMS = {
+AS_PRINTED = LearnedModel(learning_rate=1e-4, normalise=False, ends="learned", trust="trust")
+"""The learned model by the letter of the paper, which learns where episodes end."""
+
+ALGORITHMS: dict[str, tuple[str, Any]] = {
     "DQN": ("replay", "true"),
     "OnPolicy-Dyna": ("on_policy", "true"),
     "HC-Dyna": ("hill_climbing", "true"),
-    "OnPolicy-Dyna, learned": ("on_policy", "learned"),
-    "HC-Dyna, learned": ("hill_climbing", "learned"),
+    "OnPolicy-Dyna, learned": ("on_policy", AS_PRINTED),
+    "HC-Dyna, learned": ("hill_climbing", AS_PRINTED),
 }
 """Search-control and model; with replay alone no model is asked."""
 

@@ -2,9 +2,12 @@
 
 import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.gymnasium.theirs.environment import LONGEST, NO_LIMIT, Hosted, spec_of
+from hcdyna.gymnasium.theirs.ends import Terminal
+from hcdyna.gymnasium.theirs.environment import LONGEST, NO_LIMIT, Hosted
 from hcdyna.gymnasium.theirs.worlds import Worlds, is_slow
 from hcdyna.types import Spec
 
@@ -13,22 +16,24 @@ STEPS = 1_000
 
 def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
     """What to know before training, by topic; SettingsError or RunError if it can't be used."""
-    spec = spec_of(hosted.id)
+    env = hosted.build()
+    spec = env.spec
     worlds = Worlds(hosted, 1)
     rng = np.random.default_rng(0)
     obs = worlds.reset(0, seed=0)
-    seen, rewards, ends, limits = [obs], [], 0, 0
+    starts, reached, rewards, ended, limits = [obs], [], [], [], 0
     start = time.perf_counter()
     for _ in range(steps):
         found = worlds.step(random_actions(rng, spec))
-        seen.append(found.obs[0])
+        reached.append(found.obs[0])
         rewards.append(float(found.reward[0]))
-        ends, limits = ends + int(found.terminated[0]), limits + int(found.truncated[0])
+        ended.append(bool(found.terminated[0]))
+        limits += int(found.truncated[0])
         if found.terminated[0] or found.truncated[0]:
-            seen.append(worlds.reset(0))
+            starts.append(worlds.reset(0))
     seconds = time.perf_counter() - start
     worlds.close()
-    states = np.stack(seen)
+    states = np.stack(starts + reached)
     return {
         "observations": f"{spec.low.shape[0]} variables",
         "bounds (Π)": bounds(spec, states),
@@ -36,7 +41,8 @@ def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
         "actions": actions(spec),
         "agent, model": ", ".join(hosted.usual.values()),
         "rewards": f"{min(rewards):.3g} to {max(rewards):.3g} in {steps:,} random steps",
-        "ends": f"{ends} terminations, which end the return, and {limits} time limits, which don't",
+        "episodes": f"{sum(ended)} ended by termination, {limits} cut at the time limit",
+        "ends": ends(hosted, env.terminal, np.stack(reached), np.array(ended)),
         "time limit": limit(spec),
         "speed": f"{steps / seconds:,.0f} steps a second here, one environment on one core",
         "several seeds": stepping(hosted),
@@ -77,6 +83,22 @@ def actions(spec: Spec) -> str:
     if spec.num_actions is not None:
         return f"{spec.num_actions} discrete ones"
     return f"{spec.action_size} continuous ones, mapped to −1 … 1"
+
+
+def ends(hosted: Hosted, terminal: Terminal | None, reached: np.ndarray, ended: np.ndarray) -> str:
+    """Whether they are known, and whether a known function agrees with the states reached [n, d]
+    and whether episodes ended there [n]."""
+    if terminal is None:
+        return (
+            "learned, since no function is known for this id; give one with "
+            f"Hosted({hosted.id!r}, terminal=…)"
+        )
+    wrong = int((np.asarray(jax.vmap(terminal)(jnp.asarray(reached))) != ended).sum())
+    which = "known" if hosted.terminal is None else "given"
+    if wrong:
+        return f"{which}, but the function is wrong in {wrong:,} of {len(ended):,} random steps"
+    checked = "" if hosted.terminal is None else f", right in all {len(ended):,} random steps"
+    return f"{which} (a function of the observation{checked})"
 
 
 def limit(spec: Spec) -> str:

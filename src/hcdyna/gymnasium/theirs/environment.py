@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,9 +12,11 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from hcdyna.gymnasium.theirs.ends import given_terminal, known_terminal
 from hcdyna.gymnasium.theirs.failure import Keeper, close, no_way_out, reason
-from hcdyna.settings import check, number
+from hcdyna.settings import PythonOnly, check, number
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.importing import Unimported
 from hcdyna.settings.registry import is_hosted
 from hcdyna.types import Array, Box, Environment, Spec
 
@@ -45,6 +48,9 @@ class Hosted:
     """Seconds after which `step` counts as hanging."""
     processes: Literal["auto", "on", "off"] = "auto"
     """Each seed's environment in a process of its own: auto, where a step takes over 1 ms."""
+    terminal: PythonOnly[Callable[[Array], Array] | None] = None
+    """obs [d] → whether an episode ends there, a function of JAX; None: known for standard
+    environments, else not."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -60,14 +66,14 @@ class Hosted:
                 "model = learned, or hcdyna.models.from_function with dynamics of your own"
             )
 
-        def unknown(obs: Array) -> Array:
-            raise SettingsError(
-                f"environment = {self.id}: does not tell which states end an episode, so that "
-                "model = known_end and skip_terminal = True can't be used; use model = learned, or "
-                "hcdyna.models.PartlyKnown with a function of your own"
-            )
-
-        return Environment(spec, on_the_host, on_the_host, Box(spec.low, spec.high), unknown)
+        terminal = self.terminal
+        if terminal is None:
+            terminal = known_terminal(self.id)
+        elif isinstance(terminal, Unimported):  # a run is only looked at
+            terminal = None
+        else:
+            terminal = given_terminal(terminal, spec)
+        return Environment(spec, on_the_host, on_the_host, Box(spec.low, spec.high), terminal)
 
     @property
     def usual(self) -> dict[str, str]:

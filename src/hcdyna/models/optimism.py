@@ -1,0 +1,70 @@
+"""As good as it gets: what a new state is taken to be worth (R-max; Brafman & Tennenholtz, 2002).
+
+Where no end has been seen, a model says "never", and planning there makes every state as bad as
+going on for ever. So a state that is new counts as an end of the best worth seen so far.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from hcdyna.types import Array, Outcome, Transition
+
+
+class Best(NamedTuple):
+    """The best discounted return of any stretch of experience.
+
+    With a cost for each step that is the smallest cost, with one reward at a goal it is this
+    reward, and with a reward for each step it is the return of the longest episode.
+    """
+
+    stretch: Array
+    """Discounted sum of the rewards of the present stretch; a new one begins when it is not above
+    zero …"""
+    discount: Array
+    """… and the discount of its next reward."""
+    at: Array
+    """[d] where that reward will be earned, if the episode goes on"""
+    best: Array
+    some: Array
+    """Whether any reward was not zero."""
+    ends: Array
+    """How many episodes have ended."""
+
+
+def init(d: int) -> Best:
+    """No reward seen yet."""
+    zero = jnp.zeros(())
+    return Best(
+        zero,
+        jnp.ones(()),
+        jnp.full(d, jnp.nan),
+        jnp.full((), -jnp.inf),
+        jnp.zeros((), bool),
+        jnp.zeros((), jnp.int32),
+    )
+
+
+def update(best: Best, step: Transition, discount: float) -> Best:
+    """Take in one more real step."""
+    goes_on = jnp.all(step.obs == best.at) & (best.stretch > 0)
+    weight = jnp.where(goes_on, best.discount, 1.0)
+    stretch = jnp.where(goes_on, best.stretch, 0.0) + weight * step.reward
+    ended = step.discount == 0
+    return Best(
+        stretch,
+        weight * discount,
+        jnp.where(ended, jnp.nan, step.next_obs),
+        jnp.maximum(best.best, stretch),
+        best.some | (step.reward != 0),
+        best.ends + ended,
+    )
+
+
+def as_good_as_it_gets(best: Best, outcome: Outcome) -> Outcome:
+    """The end of the episode, with the best return so far; 1 where all rewards were zero, since
+    any number above that will do."""
+    worth = jnp.where(best.some, best.best, 1.0)
+    return Outcome(outcome.next_obs, worth, jnp.ones((), bool))

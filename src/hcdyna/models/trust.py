@@ -1,0 +1,70 @@
+"""What to do where the model does not know: one rule, whatever tells that it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from hcdyna.models import optimism
+from hcdyna.numerics import ring
+from hcdyna.types import Array, Info, Key, Model, Outcome, Spec
+
+Trust = Literal["optimistic", "replay", "trust"]
+
+
+class Doubt(NamedTuple):
+    """A measure of what a model knows."""
+
+    init: Callable[[], Any]
+    """→ state."""
+    update: Callable[[Key, Any, Any, ring.Ring], Any]
+    """key, state, the model's state, replay → state, on every real step."""
+    unknown: Callable[[Any, Any, Array, Array, Outcome], Array]
+    """state, the model's state, obs [d], action, outcome → whether the model does not know it."""
+
+
+class TrustState(NamedTuple):
+    """The model's state, that of its doubt, and the best return so far (or (), if nobody asks)."""
+
+    model: Any
+    doubt: Any
+    best: Any
+
+
+def with_trust(model: Model, spec: Spec, doubt: Doubt, trust: Trust, until_ends: int) -> Model:
+    """The same model, which tells what it does not know and what to take instead."""
+    hopes = trust == "optimistic"
+
+    def init(key: Key) -> TrustState:
+        best = optimism.init(len(spec.low)) if hopes else ()
+        return TrustState(model.init(key), doubt.init(), best)
+
+    def predict(key: Key, state: TrustState, obs: Array, action: Array) -> Outcome:
+        return model.predict(key, state.model, obs, action)
+
+    def update(key: Key, state: TrustState, replay: ring.Ring) -> tuple[TrustState, Info]:
+        inner, info = model.update(key, state.model, replay)
+        best = state.best
+        if hopes:
+            best = optimism.update(best, ring.newest(replay), spec.discount)
+        return TrustState(inner, doubt.update(key, state.doubt, inner, replay), best), info
+
+    def doubtful(state: TrustState, obs: Array, action: Array, outcome: Outcome) -> Array:
+        unknown = doubt.unknown(state.doubt, state.model, obs, action, outcome)
+        if not hopes:
+            return unknown
+        # What is taken for an end though new may well be one, for better or worse.
+        return unknown & ~outcome.terminated & (state.best.ends < until_ends)
+
+    def instead(state: TrustState, outcome: Outcome) -> Outcome:
+        return optimism.as_good_as_it_gets(state.best, outcome)
+
+    spread = model.spread
+    return Model(
+        init,
+        predict,
+        update,
+        None if spread is None else lambda state, obs, action: spread(state.model, obs, action),
+        doubtful,
+        instead if hopes else None,
+    )

@@ -1,0 +1,49 @@
+"""Settings of before: what an older version stored, in the terms of this one, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from hcdyna.settings import registry
+from hcdyna.settings.core import CHOICES
+
+RENAMED = {"known_end": {"name": "learned", "ends": "known"}}
+"""Models of before, and what they are called now."""
+
+
+def brought_up_to_date(plain: Any) -> Any:
+    """Stored settings with the fields that came later, as they were meant."""
+    if not isinstance(plain, Mapping):
+        return plain
+    parts = {choice: plain[choice] for choice in CHOICES if isinstance(plain.get(choice), Mapping)}
+    return {**plain, **{choice: _with_later(choice, part) for choice, part in parts.items()}}
+
+
+def as_of_before(plain: dict[str, Any]) -> dict[str, Any]:
+    """Settings without the fields that say what older versions meant, so that what is known by its
+    settings keeps its name."""
+    return plain | {choice: _without_later(choice, plain[choice]) for choice in CHOICES}
+
+
+def _with_later(choice: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    name = part.get("name")
+    part = (
+        {**part, **RENAMED.get(name, {})} if choice == "model" and isinstance(name, str) else part
+    )
+    return {**_before(choice, part), **part}
+
+
+def _without_later(choice: str, part: dict[str, Any]) -> dict[str, Any]:
+    before = _before(choice, part)
+    return {name: x for name, x in part.items() if name not in before or before[name] != x}
+
+
+def _before(choice: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Field → what it means not to say it, of a part of ours."""
+    group, name = CHOICES[choice], part.get("name")
+    if name not in registry.PARTS[group]:
+        return {}
+    fields = dataclasses.fields(registry.lookup(group, name))
+    return {x.name: x.metadata["before"] for x in fields if "before" in x.metadata}
