@@ -49,6 +49,12 @@ class Line:
     style: Literal["-", ":"] = "-"
 
 
+def named_lines(results: dict[str, Result], label: str, names: Iterable[str]) -> list[Line]:
+    """Those of the names that were run, in their colours; `label` has a {} for the name."""
+    there = {name: results.get(label.format(name)) for name in names}
+    return [Line(found, name, COLOURS[name]) for name, found in there.items() if found]
+
+
 def new_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
     """A picture of so many inches, and its panels [rows, columns]."""
     from matplotlib.figure import Figure
