@@ -53,7 +53,7 @@ class Host:
         self.read: Read = as_float32
         self.at: np.ndarray | None = None
         """Where the environments stand; a life that stands elsewhere begins a new episode."""
-        self._init = jax.jit(jax.vmap(partial(init, static)))
+        self.init = jax.jit(jax.vmap(partial(init, static)))
         self._act = {
             warm: jax.jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)
         }
@@ -62,9 +62,6 @@ class Host:
             for warm in (True, False)
         }
         self._test = jax.jit(jax.vmap(partial(test_action, static)))
-
-    def init(self, seeds: Array, numbers: Numbers) -> AgentLife:
-        return self._init(seeds, numbers)
 
     def advance(
         self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
