@@ -1,11 +1,14 @@
 """Does planning with a learned model pay? The table of docs/models.md.
 
     python benchmarks/learned_model.py --out learned.jsonl
-    python benchmarks/learned_model.py --out a.jsonl --environments Acrobot --only DQN "known ends"
+    python benchmarks/learned_model.py --out learned.jsonl --only "no model" "known ends"
 
-HC-Dyna with n = 10 under several models, and DQN beside it: mean return after warm-up and over the
-last 20%, with 95% intervals, and the p-value of Welch's test against DQN. What is in the file
-already is not trained again.
+HC-Dyna under several models, and the agent with replay alone beside it: mean return after warm-up
+and over the last 20%, with 95% intervals, and the p-value of Welch's test against replay alone. What
+is in the file already is not trained again. For continuous actions:
+
+    python benchmarks/learned_model.py --out ddpg.jsonl --agent ddpg --planning-steps 5 --seeds 10
+        --environments GridWorldContinuous Pendulum-v1 --rates 1e-4
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tyro
@@ -21,12 +24,12 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import ttest_ind
 
-from hcdyna import DQN, LearnedModel, Settings, Training, train
+from hcdyna import DDPG, DQN, LearnedModel, Settings, Training, train
 from hcdyna.experiments.paper.scale import AS_PRINTED
 from hcdyna.statistics.summaries import last_share, mean_interval
 
 VARIANTS: dict[str, tuple[str, Any]] = {
-    "DQN": ("replay", "true"),
+    "no model": ("replay", None),
     "true model": ("hill_climbing", "true"),
     "as printed": ("hill_climbing", AS_PRINTED),
     "everything learned": ("hill_climbing", LearnedModel(ends="learned")),
@@ -51,7 +54,9 @@ class Options:
     environments: tuple[str, ...] = DOMAINS
     only: tuple[str, ...] = tuple(VARIANTS)
     rates: tuple[float, ...] = (1e-3, 1e-4)
-    """Learning rates of the agent; they share a program."""
+    """Learning rates of DQN, or of DDPG's actor; they share a program."""
+    agent: Literal["dqn", "ddpg"] = "dqn"
+    planning_steps: int = 10
     seeds: int = 30
     steps: int = 50_000
 
@@ -86,10 +91,10 @@ def trained(domain: str, name: str, rates: list[float], options: Options) -> lis
     settings = [
         Settings(
             environment=domain,
-            agent=DQN(learning_rate=rate),
+            agent=DQN(rate) if options.agent == "dqn" else DDPG(actor_learning_rate=rate),
             model=model,
             search_control=strategy,
-            training=Training(steps=options.steps),
+            training=Training(steps=options.steps, planning_steps=options.planning_steps),
         )
         for rate in rates
     ]
@@ -115,13 +120,13 @@ def table(results: list[dict[str, Any]], rate: float, options: Options) -> Table
     for name in options.only:
         cells = []
         for domain in options.environments:
-            row, dqn = of.get((domain, name)), of.get((domain, "DQN"))
+            row, dqn = of.get((domain, name)), of.get((domain, "no model"))
             if row is None:
                 cells.append("–")
                 continue
             x = mean_interval(np.array(row["whole"]))
             words = f"{x.mean:.0f} [{x.low:.0f}, {x.high:.0f}]"
-            if dqn is not None and name != "DQN":
+            if dqn is not None and name != "no model":
                 words += (
                     f"\np = {ttest_ind(row['whole'], dqn['whole'], equal_var=False).pvalue:.1g}"
                 )

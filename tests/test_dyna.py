@@ -86,7 +86,7 @@ def test_where_rho_b_is_not_whole_each_row_is_simulated_with_probability_rho(rho
     batches = draw_mini_batches(jax.random.key(2), uniform, (), scene, training)
     assert batches.simulated.shape == (5_000, batch_size)
     assert batches.replayed.reward.shape == (5_000, batch_size)
-    rows, _ = jax.vmap(lambda batch: complete(agent, state, batch, scene))(batches)
+    rows, *_ = jax.vmap(lambda batch: complete(agent, state, batch, scene))(batches)
     assert rows.obs.shape == (5_000, batch_size)
     np.testing.assert_allclose(np.mean(rows.reward == -1.0), rho, atol=0.03)
     for index in range(20):
@@ -109,7 +109,7 @@ def test_pairs_bring_their_own_action():
     training, agent, state, scene = tabular_scene(planning_steps=8, mixing_rate=1.0)
     strategy = drawn(lambda key, scene, n: Pair(jnp.full(n, 4), (scene.batch + jnp.arange(n)) % 4))
     batches = draw_mini_batches(jax.random.key(2), strategy, (), scene, training)
-    rows, _ = jax.vmap(lambda batch: complete(agent, state, batch, scene))(batches)
+    rows, *_ = jax.vmap(lambda batch: complete(agent, state, batch, scene))(batches)
     assert rows.action[:, 0].tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
     assert rows.next_obs[:, 0].tolist() == [5, 3, 1, 7, 5, 3, 1, 7]
 

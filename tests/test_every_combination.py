@@ -128,13 +128,9 @@ def test_what_one_does_with_a_run(cell, tmp_path, capsys, monkeypatch):
 
 
 def is_like_another(cell):
-    """Double DQN differs from DQN in its network and targets alone, a process of its own from this
-    one in where `step` is called, and a known end on the host from a compiled one in whose function
-    it is: each is walked with the strategies that COVER names."""
-    kind, agent, model, _ = cell
-    if kind.startswith("hosted") and model == "known_end":
-        return True
-    return agent == "double_dqn" or kind == "hosted in processes"
+    """Double DQN differs from DQN in its network and targets alone, and a process of its own from
+    this one in where `step` is called: each is walked with the strategies that COVER names."""
+    return cell[1] == "double_dqn" or cell[0] == "hosted in processes"
 
 
 OTHERS = [cell for cell in CELLS if cell not in COVER and not is_like_another(cell)]

@@ -1,10 +1,13 @@
 """The learned model: loss by hand, and that it learns a world with an end."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from hcdyna import GridWorld, GridWorldContinuous, LearnedModel
+from hcdyna.experiments.paper.scale import AS_PRINTED
 from hcdyna.numerics import ring
 from hcdyna.testing import some_transitions
 from hcdyna.types import Transition
@@ -49,11 +52,11 @@ def test_it_learns_moves_rewards_and_the_end():
 def test_with_continuous_actions_it_takes_both():
     """One answer for the pair (s, a): loss by hand, and a prediction that depends on the action."""
     env = GridWorldContinuous().build()
-    model = LearnedModel(hidden=(4,), batch_size=3).build(env)
+    model = replace(AS_PRINTED, hidden=(4,), batch_size=3).build(env)
     row = jax.tree.map(lambda x: x[:1], some_transitions(env, 2))
     replay = ring.extend(ring.init(jax.tree.map(lambda x: x[0], row), 1), row, jnp.ones(1, bool))
     state = model.init(jax.random.key(1))
-    hidden, output = state.params
+    hidden, output = jax.tree.map(lambda x: x[0], state.params)
     assert (hidden.weights.shape, output.weights.shape) == ((4, 4), (4, 4))
     h = np.maximum(np.hstack([row.obs, row.action])[0] @ hidden.weights + hidden.bias, 0)
     out = h @ output.weights + output.bias
@@ -69,11 +72,11 @@ def test_with_continuous_actions_it_takes_both():
 
 def test_its_loss_by_hand():
     env = GridWorld().build()
-    model = LearnedModel(hidden=(4,), batch_size=3).build(env)
+    model = replace(AS_PRINTED, hidden=(4,), batch_size=3).build(env)
     rows, replay = replay_of(env, 1)
     state = model.init(jax.random.key(1))
     _, info = model.update(jax.random.key(2), state, replay)
-    hidden, output = state.params
+    hidden, output = jax.tree.map(lambda x: x[0], state.params)
     h = np.maximum(rows.obs[0] @ hidden.weights + hidden.bias, 0)
     out = (h @ output.weights + output.bias).reshape(4, 4)[rows.action[0]]
     moved = np.mean((out[:2] - (rows.next_obs[0] - rows.obs[0])) ** 2)
@@ -87,7 +90,9 @@ def test_its_loss_by_hand():
 def test_where_the_end_is_known_it_need_not_be_learned():
     """An untrained model moves hardly at all; the goal is the goal, and nothing else is."""
     env = GridWorld().build()
-    model, plain = LearnedModel().build(env), LearnedModel(ends="learned").build(env)
+    model, plain = (
+        LearnedModel(ends=ends, trust="trust").build(env) for ends in ("known", "learned")
+    )
     state = model.init(jax.random.key(0))
     # No bias and no weights: s′ = s.
     state = state._replace(params=jax.tree.map(jnp.zeros_like, state.params))

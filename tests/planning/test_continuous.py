@@ -99,7 +99,7 @@ def test_an_empty_queue_falls_back_to_replay():
 def test_an_agent_without_noise_plans_with_its_greedy_action():
     scene, state = scene_and_state()
     batch = jax.tree.map(lambda x: x[0], draw(middle_of_the_box(), scene))
-    rows = simulate(AGENT._replace(explore=None), state, batch.rows, scene)
+    rows, _ = simulate(AGENT._replace(explore=None), state, batch.rows, scene)
     np.testing.assert_allclose(rows.action[0], AGENT.greedy(state, jnp.full(2, 0.5)), rtol=1e-6)
 
 

@@ -127,7 +127,7 @@ def test_numbers_of_parts_inside_parts_are_traced():
     assert numbers["search_control.share"] == 0.5
     assert numbers["search_control.first.first.spread"] == 0.3
     assert numbers["search_control.second.members.0.eta"] == 0.7
-    assert numbers["model.member.learning_rate"] == 1e-4
+    assert numbers["model.member.learning_rate"] == 1e-3
     changed = with_numbers(
         nested,
         {"search_control.first.first.spread": 0.9, "search_control.second.members.0.eta": 0.8},

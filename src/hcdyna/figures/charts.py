@@ -47,7 +47,11 @@ DIAGNOSTICS = {
     "hit_edge": "Share of climbs that meet the edge of the box",
     "queue_size": "States in the search-control queue",
     "model_loss": "Loss of the model",
-    "model_error": "Error of the model's next state",
+    "model_error": "Error of the model's next state, in units of the real change",
+    "doubtful": "Share of planned outcomes that the model does not know",
+    "ends_seen": "Ends of episodes in 512 replayed steps",
+    "ends_missed": "Ends that the model misses",
+    "ends_imagined": "Ends that the model imagines",
 }
 """What training reports, in words; anything else goes by its own name."""
 ON_LOG_SCALE = ("loss", "model_loss", "model_error")

@@ -18,6 +18,7 @@ from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.settings import PythonOnly, check, check_hidden, later, number, registry
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import MOST
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
 
 Answer = Callable[[Array, Array, Array], Array]
@@ -76,7 +77,7 @@ class LearnedModel:
     """… and the share of real steps that may lead to new cells; if more do, cells are larger."""
     spread_limit: float = later(2.0, before=2.0, above=0)
     """Spread: members disagree beyond so many times what is usual on replayed steps."""
-    until_ends: int = later(20, before=20, at_least=1)
+    until_ends: int = later(20, before=20, at_least=1, at_most=MOST)
     """Optimism is over when so many episodes have ended: there are no ends to look for."""
     reward: PythonOnly[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → the reward; None: learned."""

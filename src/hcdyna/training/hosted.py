@@ -19,7 +19,7 @@ from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.training.compiled import AgentLife, Numbers, Programs
 from hcdyna.training.evaluation import STREAM
-from hcdyna.training.hosted_steps import choose, init, test_action, time_step
+from hcdyna.training.hosted_steps import choose, init, test_action, test_model, time_step
 from hcdyna.types import Array, Info
 
 
@@ -62,6 +62,7 @@ class Host:
             for warm in (True, False)
         }
         self._test = jax.jit(jax.vmap(partial(test_action, static)))
+        self._model_errors = jax.jit(jax.vmap(partial(test_model, static)))
 
     def advance(
         self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
@@ -105,7 +106,8 @@ class Host:
         except RunError as error:
             raise self._failed(error, life, done=0) from None
         returns, lengths = (np.stack(x, axis=1) for x in zip(*episodes, strict=True))
-        return jnp.asarray(returns), jnp.asarray(lengths), {}
+        info = self._model_errors(life, numbers, jnp.full(len(self.seeds), step))
+        return jnp.asarray(returns), jnp.asarray(lengths), info
 
     def _all_episodes(self, life: AgentLife, numbers: Numbers, step: int) -> list[Any]:
         self._scaled(life)

@@ -10,7 +10,7 @@ from hcdyna.dyna import build
 from hcdyna.gymnasium.theirs.ends import Terminal
 from hcdyna.settings import Settings, agent_of
 from hcdyna.training.compiled import AgentLife, Numbers, of_agent, random_action
-from hcdyna.training.evaluation import STREAM
+from hcdyna.training.evaluation import STREAM, model_errors
 from hcdyna.types import Array, Box, Environment, Info, Transition
 
 
@@ -97,3 +97,10 @@ def test_action(
     for number in range(3):
         key = jax.random.fold_in(key, when[number])
     return agent.act(key, life.dyna.agent, obs, settings.evaluation.epsilon)
+
+
+def test_model(static: Settings, life: AgentLife, numbers: Numbers, step: Array) -> Info:
+    """How wrong the model is, after `step` steps."""
+    settings, _ = of_agent(static, numbers)
+    key = jax.random.fold_in(jax.random.fold_in(life.key, STREAM), step)
+    return model_errors(key, world_now(static, life), settings, life.dyna)

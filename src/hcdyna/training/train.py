@@ -64,6 +64,8 @@ def train(
     elif options:
         raise SettingsError(f"{next(iter(options))}: give it in the settings")
     every_setting = [settings] if isinstance(settings, Settings) else list(settings)
+    for setting in every_setting if out is not None else ():
+        settings_to_plain(setting)  # what can't be saved is refused before anything is built
     trainer = Trainer(every_setting, seeds_of(seeds))
     trainer.demand_memory()
     if out is None:

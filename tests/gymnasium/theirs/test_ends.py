@@ -76,6 +76,12 @@ QUICK = [name for name in WORLDS if not name.startswith("phys2d/") and not name.
 WITH_EDGES = [name for name, world in WORLDS.items() if world.edges]
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """MuJoCo writes a log into the folder that one is in."""
+    monkeypatch.chdir(tmp_path)
+
+
 def made(name):
     """The environment, or skip: MuJoCo and the library that phys2d is built with are extras."""
     try:

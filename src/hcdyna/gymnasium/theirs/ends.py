@@ -139,11 +139,14 @@ def known_terminal(name: str) -> Terminal | None:
 
 def given_terminal(function: Terminal, spec: Spec) -> Terminal:
     """A function of the user's; SettingsError unless it gives one bool for an observation [d]."""
-    said = f"Hosted.terminal = {shown(function)}: must be a function of JAX, obs [d] → one bool"
+    said = (
+        f"Hosted.terminal = {shown(function)}: must be a function of JAX (| instead of or, jnp "
+        "instead of np), obs [d] → one bool"
+    )
     try:
         found = jax.eval_shape(function, spec.example_obs())
     except Exception as error:  # anything can go wrong in code that is not ours
-        raise SettingsError(f"{said}; {reason(error)}") from None
+        raise SettingsError(f"{said}; {reason(error).partition('. ')[0]}") from None
     if getattr(found, "shape", None) != () or found.dtype != bool:
         raise SettingsError(f"{said}; it gives {shown(found)} for an obs of {spec.low.shape}")
     return lambda obs: jnp.asarray(function(obs))
