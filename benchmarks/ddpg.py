@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 import hcdyna
+from _tf32 import round_products
 from hcdyna import DDPG, GridWorldContinuous, Run, Settings, Training, train
-from hcdyna.bench.tf32 import round_products
 from hcdyna.statistics.summaries import mean_interval
 
 VARIANTS = {"replay": "DDPG", "on_policy": "OnPolicy-Dyna", "hill_climbing": "HC-Dyna"}

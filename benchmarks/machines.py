@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from hcdyna.bench.tf32 import round_products
+from _tf32 import round_products
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.paper import figure
 from hcdyna.experiments.paper.scale import FULL

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

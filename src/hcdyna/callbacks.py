@@ -26,9 +26,7 @@ Callback = Callable[["Progress"], Any]
 
 def stop_at_return(value: float, window: int = 5) -> Callback:
     """Stop once the mean return over seeds and the last `window` evaluations is at least `value`.
-
-    Of several settings, each must have got there. An agent without a finite return never does.
-    """
+    Of several settings, each must have got there. An agent without a finite return never does."""
     if not math.isfinite(value):
         raise SettingsError(f"value = {value}: must be a finite number")
     if window < 1:

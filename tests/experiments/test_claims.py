@@ -59,7 +59,7 @@ def test_a_mean_that_is_not_a_number_is_not_the_best():
         "r/2": result([[np.nan]] * 3),
         "r/3": result([[-9.0]] * 3),
     }
-    assert scores_of(**found).best("r/*") == "r/1"
+    assert scores_of(**found).best_of("r/") == "r/1"
 
 
 def test_scores_by_hand():
@@ -81,9 +81,9 @@ def test_the_best_learning_rate_is_that_of_the_last_evaluations():
     early, late = np.zeros((3, 10)), np.zeros((3, 10))
     early[:, :8], late[:, 8:] = 50, 10
     scores = scores_of(**{"hc/1.0": result(early), "hc/0.5": result(late)})
-    assert scores.best("hc/*") == "hc/0.5"
+    assert scores.best_of("hc/") == "hc/0.5"
     scores.results.pop("hc/0.5")
-    assert scores.best("hc/*") is None, "not before all rates were run"
+    assert scores.best_of("hc/") is None, "not before all rates were run"
 
 
 def claim(**changes):

@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.cells import Cell, Result, best
 from hcdyna.experiments.paper import FIGURES, drawing, figure
 from hcdyna.experiments.paper.scale import PICKED, PRINTED, QUICK, Scale
 from hcdyna.statistics.summaries import mean_interval
@@ -120,9 +120,9 @@ def test_best_is_by_the_end_and_never_without_a_number():
         return Result(steps, np.r_[np.full(8, 9.0), end, end] * np.ones((2, 1)), fine, {}, {})
 
     there = {"HC-Dyna/1.0": ending(1), "HC-Dyna/0.5": ending(2), "HC-Dyna-Vstar/1.0": ending(3)}
-    assert drawing.best(there, "HC-Dyna/") == "HC-Dyna/0.5"
-    assert drawing.best(there | {"HC-Dyna/0.1": ending(np.nan)}, "HC-Dyna/") == "HC-Dyna/0.5"
-    assert drawing.best(there, "Gibbs/") is None
+    assert best(there, "HC-Dyna/") == "HC-Dyna/0.5"
+    assert best(there | {"HC-Dyna/0.1": ending(np.nan)}, "HC-Dyna/") == "HC-Dyna/0.5"
+    assert best(there, "Gibbs/") is None
 
 
 def test_neighbours_are_averaged_with_a_rest():

@@ -10,13 +10,12 @@ import numpy as np
 from hcdyna.agents.dqn import DQN
 from hcdyna.bench.counts import multiply_adds
 from hcdyna.bench.ours import Ours
-from hcdyna.numerics.devices import mesh_for
 from hcdyna.numerics.memory import WORKSPACE, amount
 from hcdyna.search_control.hill_climbing import HillClimbing
 from hcdyna.settings import Settings, Training
 from hcdyna.settings.words import count
-from hcdyna.training import compiled, memory
-from hcdyna.training.train import kernels_used
+from hcdyna.training import memory
+from hcdyna.training.train import Trainer, kernels_used
 
 REPLAY_SIZE, QUEUE_SIZE = 20_000, 100_000
 """Smaller than the paper's, so that 1,920 agents fit into the memory of most machines."""
@@ -122,13 +121,7 @@ def result(case: Case, ours: Ours | str, rates: Sequence[float] = ()) -> Measure
 
 def too_large(settings: Settings, agents: int) -> str | None:
     """Why so many agents do not fit into memory; None if they do."""
-    static, table = compiled.shared_program([settings])
-    mesh = mesh_for(agents)
-    programs = compiled.compile_programs(static, mesh)
-    rows = agents + -agents % mesh.size
-    seeds = jax.ShapeDtypeStruct((rows,), np.uint32)
-    numbers = {path: jax.ShapeDtypeStruct((rows,), np.float32) for path in table}
-    shapes = jax.eval_shape(programs.init, seeds, numbers)
+    shapes = Trainer([settings], list(range(agents))).shapes
     total, there = sum(memory.needed(shapes).values()) + WORKSPACE, memory.available()
     if there is None or total <= there:
         return None

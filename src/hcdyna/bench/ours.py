@@ -4,14 +4,14 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import jax
-import numpy as np
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
-from hcdyna.numerics.devices import mesh_for
 from hcdyna.settings import Settings
-from hcdyna.training import compiled
+from hcdyna.training.compiled import steps_at_once
+from hcdyna.training.train import Trainer
 
 WARMUP = 5_000
 
@@ -21,23 +21,20 @@ class Ours:
 
     def __init__(self, settings: Settings, agents: int, warmup: int = WARMUP) -> None:
         self.agents = agents
-        mesh = mesh_for(agents)
-        static, table = compiled.shared_program([settings])
-        numbers = {path: np.full(agents, value, np.float32) for path, (value,) in table.items()}
-        seeds = np.arange(agents, dtype=np.uint32)
-        self.numbers, seeds = compiled.spread((numbers, seeds), mesh)
-        shared, _ = compiled.shared_program([without_planning(settings)])
-        beginning = compiled.compile_programs(shared, mesh)
-        self.life = beginning.init(seeds, self.numbers)
-        self.life, _ = beginning.warm_up(self.life, self.numbers, whole(warmup, shared))
+        # Programs that differ in n only begin alike, so that the beginning is compiled once.
+        plain = replace(settings, training=replace(settings.training, planning_steps=0))
+        trainer, beginning = (Trainer([each], list(range(agents))) for each in (settings, plain))
+        self.static, self.numbers = trainer.static, trainer.numbers
+        _, life, _ = beginning.begin()
+        steps = whole(warmup, beginning.static)
+        self.life, _ = beginning.programs.warm_up(life, self.numbers, steps)
         jax.block_until_ready(self.life)
-        self.static = static
-        program = compiled.compile_programs(static, mesh).learn
+        program: Any = trainer.programs.learn
         start = time.perf_counter()
         with compiling_afresh():
-            self.learn = program.lower(self.life, self.numbers, 1).compile()  # type: ignore[attr-defined]
+            self.learn = program.lower(self.life, self.numbers, 1).compile()
         self.compile_seconds = time.perf_counter() - start
-        self.peak_bytes = mesh.size * bytes_on_a_device(self.learn)
+        self.peak_bytes = trainer.mesh.size * bytes_on_a_device(self.learn)
         self.advance(5)
         self.rate = self.measure(steps=5)
 
@@ -62,13 +59,8 @@ class Ours:
 
 def whole(steps: int, static: Settings) -> int:
     """So many steps or a few more, since the programs take whole blocks."""
-    block = compiled.steps_at_once(static)
+    block = steps_at_once(static)
     return -(-steps // block) * block
-
-
-def without_planning(settings: Settings) -> Settings:
-    """Programs that differ in n only begin alike, so that the beginning is compiled once."""
-    return replace(settings, training=replace(settings.training, planning_steps=0))
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hcdyna.figures.curves import COLOURS, PAPER_NAMES
+from hcdyna.figures.pictures import tidy
 from hcdyna.numerics.memory import amount
 from hcdyna.settings.words import count
 
@@ -123,9 +124,7 @@ def scaling_figure(record: dict[str, Any]) -> Figure:
 
 def draw_series(axes: Axes, field: str, rows: list[dict[str, Any]]) -> None:
     """One panel; hollow points are programs without the fused GPU kernels where others have them.
-
-    The dashed line goes through the centre: as many multiply-adds a second as there.
-    """
+    The dashed line goes through the centre: as many multiply-adds a second as there."""
     x = [VARIABLES[row[field]] if field == "environment" else row[field] for row in rows]
     y = [row["steps_per_second"] for row in rows]
     colour = COLOURS["HC-Dyna"]
@@ -147,9 +146,7 @@ def draw_series(axes: Axes, field: str, rows: list[dict[str, Any]]) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.grid(color="#e6e6e6", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
 
 
 def is_centre(row: dict[str, Any]) -> bool:

@@ -95,7 +95,8 @@ def run(command: str, arguments: list[str]) -> None:
         raise SettingsError(f"unknown command {command!r}: {hint}known: {', '.join(COMMANDS)}")
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = show_warning
+        # In one line, without the place in the code.
+        warnings.showwarning = lambda message, *place, **more: say(f"hcdyna: warning: {message}")
         import_jax_if_told()
         module = command.replace("-", "_")
         importlib.import_module(f"hcdyna.cli.commands.{module}").main(arguments)
@@ -108,11 +109,6 @@ def import_jax_if_told() -> None:
             importlib.import_module("jax")
         except ValueError as error:
             raise SettingsError(f"JAX does not start with these variables: {error}") from None
-
-
-def show_warning(message: Any, *place: Any, **more: Any) -> None:
-    """A warning in one line, without the place in the code."""
-    say(f"hcdyna: warning: {message}")
 
 
 def script() -> None:

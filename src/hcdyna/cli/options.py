@@ -136,10 +136,8 @@ def unknown_option(arguments: Sequence[str], known: list[str]) -> str | None:
 
 
 def in_one_line(box: str) -> str:
-    """The message in one of tyro's boxes: all between its title and the next rule.
-
-    Where the output is not in UTF-8, the title has a rule of its own and lines are dashes.
-    """
+    """The message in one of tyro's boxes: all between its title and the next rule. Where the output
+    is not in UTF-8, the title has a rule of its own and lines are dashes."""
     blocks: list[list[str]] = [[]]
     for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines():
         text = line.strip().strip("│╭╮╰╯").strip()

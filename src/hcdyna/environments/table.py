@@ -6,10 +6,8 @@ import numpy as np
 
 
 class Table(NamedTuple):
-    """All there is to know of a tabular world, for exact computations on it.
-
-    The states are the cells of a lattice over [0, 1]^d, numbered as `np.ravel_multi_index` does.
-    """
+    """All there is to know of a tabular world, for exact computations on it. The states are the
+    cells of a lattice over [0, 1]^d, numbered as `np.ravel_multi_index` does."""
 
     lattice: tuple[int, ...]
     """Cells along each dimension."""

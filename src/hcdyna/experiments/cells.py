@@ -16,6 +16,7 @@ from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.settings.stored import as_of_before
+from hcdyna.statistics.summaries import last_share
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,14 @@ class Result:
     """What the probe saw, by name and step."""
     record: dict[str, Any]
     """Settings, versions, device, commit, seconds."""
+
+
+def best(results: dict[str, Result], family: str) -> str | None:
+    """Of the labels that begin so, the one with the highest mean of the last 20% of evaluations."""
+    members = [label for label in results if label.startswith(family)]
+    ends = {label: float(np.mean(last_share(results[label].returns))) for label in members}
+    # A mean that is not a number must not win.
+    return max(members, key=lambda m: np.nan_to_num(ends[m], nan=-np.inf), default=None)
 
 
 class CellStore:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.cells import Cell, Result, best
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import settings_to_plain
-from hcdyna.statistics.summaries import last_share
 from hcdyna.statistics.verdicts import Comparison, Kind, Verdict, compare, judge_all, with_failures
 
 EARLY, LAST = 0.4, 0.2
@@ -68,7 +67,7 @@ class Scores:
         if re.fullmatch(r"[\d.]+", expression):
             return np.array([float(expression)]), 0
         label, _, own = (part.strip() for part in expression.partition(" @ "))
-        found = self.best(label) if label.endswith("/*") else label
+        found = self.best_of(label.removesuffix("*")) if label.endswith("/*") else label
         if found is None or found not in self.results:
             return None
         cell, result = self.cells[found], self.results[found]
@@ -78,16 +77,10 @@ class Scores:
         failed = result.diverged
         return with_failures(self.curve_score(cell, result, name), failed, 0.0), int(failed.sum())
 
-    def best(self, family: str) -> str | None:
-        """The learning rate with the highest mean over the last 20% of evaluations (appendix)."""
-        start = family.removesuffix("*")
-        members = [label for label in self.results if label.startswith(start)]
-        wanted = [label for label in self.cells if label.startswith(start)]
-        if not members or len(members) < len(wanted):
-            return None
-        ends = [np.mean(last_share(self.results[m].returns, LAST)) for m in members]
-        # A mean that is not a number must not win.
-        return members[int(np.argmax(np.nan_to_num(ends, nan=-np.inf)))]
+    def best_of(self, family: str) -> str | None:
+        """The best learning rate (appendix); None unless all were run."""
+        missing = [x for x in self.cells if x.startswith(family) and x not in self.results]
+        return None if missing else best(self.results, family)
 
     def curve_score(self, cell: Cell, result: Result, metric: str) -> np.ndarray:
         """The mean of a part of the curve [seeds], from 0 (worst) to 1 (best)."""
@@ -128,9 +121,7 @@ def read_claims(path: Path) -> tuple[list[Claim], dict[str, dict[str, float]]]:
 
 def answer(claims: list[Claim], scores: Scores, metric: str | None = None) -> dict[str, list]:
     """The claims of one figure, each with its answers; Holm's correction is over all of them.
-
-    `metric` replaces the one of the claims. Comparisons without runs are left out.
-    """
+    `metric` replaces the one of the claims. Comparisons without runs are left out."""
     asked: list[tuple[Claim, dict[str, str], str, str, str]] = []
     made: list[Comparison] = []
     means = []

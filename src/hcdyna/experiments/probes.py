@@ -5,10 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from hcdyna.dyna import DynaState
 from hcdyna.numerics import ring
+from hcdyna.runs.snapshots import GRID, STARTS
 from hcdyna.search_control.climbing import climb
 from hcdyna.settings import Settings, agent_of
 from hcdyna.types import Array
@@ -17,10 +17,6 @@ Probe = Callable[[Settings, DynaState], dict[str, Array]]
 
 SAMPLES = 2_000
 """States drawn from replay and queue (figure 5 of the paper)."""
-GRID = 41
-"""Points of a value surface along each axis."""
-STARTS = np.array([[0.1, 0.1], [0.9, 0.9], [0.1, 0.9], [0.9, 0.1], [0.3, 0.4]], np.float32)
-"""Where the gradient ascents of figure 1 begin."""
 LENGTH_OF_STEP = 0.02
 """Of those ascents, which are without noise: 100 of these can cross the square."""
 GOAL = 0.95

@@ -26,9 +26,7 @@ def recipe(
     together: int = 25,
 ) -> np.ndarray:
     """max_a Q [states] at the end of tabular ER, averaged over seeds; `together` train at a time.
-
-    What is finished stays in the cache, so that an interrupted call goes on where it was.
-    """
+    What is finished stays in the cache, so that an interrupted call goes on where it was."""
     world = digest(environment.build().spec)
     settings = Settings(
         environment=environment,

@@ -38,10 +38,8 @@ Say = Callable[[str], None]
 def run_missing(
     cells: Iterable[Cell], store: CellStore, say: Say = print, seconds: float = math.inf
 ) -> int:
-    """Train what the store does not have; how many cells are still missing then.
-
-    No program is begun after so many `seconds`.
-    """
+    """Train what the store does not have; how many cells are still missing then. No program is
+    begun after so many `seconds`."""
     missing = {cell.key: cell for cell in cells if not store.has(cell)}
     share_cores(missing.values())
     groups = programs(list(missing.values()))

@@ -1,25 +1,22 @@
 """A program of cells on its way: kept in a run folder, so that it goes on after an interruption."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from hcdyna.experiments.cells import Cell
 from hcdyna.numerics.files import read_arrays, write_arrays
+from hcdyna.runs import run_json
 from hcdyna.runs.run import Progress
 from hcdyna.runs.saving import Saver
 from hcdyna.runs.store import Store
 from hcdyna.settings.errors import Interrupted
 from hcdyna.training.train import Trainer
-
-if TYPE_CHECKING:
-    from hcdyna.experiments.cells import Cell
 
 SECONDS = 60.0
 """Between two saves; what takes less than that is never saved half-done."""
@@ -41,7 +38,7 @@ class Unfinished:
     def resumed(self) -> tuple[int, Any, Progress, Seen]:
         """Where it was: step, agents, curves, and what probes saw. Step 0 if it is new."""
         seen: Seen = [{} for _ in self.trainer.settings]
-        store = Store.open(self.folder) if Store.exists(self.folder) else None
+        store = Store.open(self.folder) if run_json.exists(self.folder) else None
         newest = self.trainer.newest(store) if store else None
         if store is None or newest is None:
             self.forget()

@@ -87,10 +87,8 @@ def by_world(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """`part.field` → value, with a `part.name` for the four choices; functions by their name.
-
-    A part inside a part has its name at `part.field`, and its own fields at `part.field.field`.
-    """
+    """`part.field` → value, with a `part.name` for the four choices; functions by their name. A
+    part inside a part has its name at `part.field`, and its own fields at `part.field.field`."""
     found: dict[str, Any] = {}
     for name in (*CHOICES, "training", "evaluation"):
         part = getattr(settings, name)
@@ -113,14 +111,12 @@ def _flat(path: str, value: Any) -> dict[str, Any]:
     elif isinstance(value, tuple) and any(map(is_part_or_described, value)):
         inside = enumerate(value)
     else:
-        return {path: value if isinstance(value, tuple) else _called(value)}
+        return {
+            path: value if isinstance(value, tuple) else getattr(value, "__qualname__", repr(value))
+        }
     for name, inner in inside:
         found |= _flat(f"{path}.{name}", inner)
     return found
-
-
-def _called(function: Any) -> str:
-    return getattr(function, "__qualname__", repr(function))
 
 
 def varying(settings: Sequence[Settings]) -> list[dict[str, Any]]:
@@ -165,7 +161,8 @@ def _labels(places: list[tuple[Run, int]]) -> list[str]:
         for path, value in different.items():
             part, _, field = path.partition(".")
             if field != "name":
-                words.append(f"{field.replace('_', ' ')} {_short(value)}")
+                shown = f"{value:g}" if isinstance(value, float) else str(value)
+                words.append(f"{field.replace('_', ' ')} {shown}")
             elif part == "model":
                 words.append(f"{value} model")
             elif part != "search_control":
@@ -216,7 +213,3 @@ def _colours(labels: list[str]) -> list[str]:
             colours.append(MORE_COLOURS[number % len(MORE_COLOURS)])
             number += 1
     return colours
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -116,6 +116,11 @@ def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int
         )
     axes.set_xlabel(names[pair[0]])
     axes.set_ylabel("states" if spec.low.ndim == 0 else names[pair[1]])
+    tidy(axes)
+
+
+def tidy(axes: Axes) -> None:
+    """The look of all axes with numbers: a pale grid behind, no frame above and at the right."""
     axes.grid(color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -126,12 +131,13 @@ def sampled_states(
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Some states of the replay buffer and of the queue; None where there are none."""
     replay_key, queue_key = jax.random.split(jax.random.key(seed))
-    replay, queue = state.replay, getattr(state.search_control, "queue", None)
+    rings = state.replay, getattr(state.search_control, "queue", None)
+    replay, queue = jax.tree.map(jnp.asarray, rings)
     visited = queued = None
     if int(replay.total) > 0:
-        visited = np.asarray(ring.sample(replay_key, on_device(replay), shown).obs)
+        visited = np.asarray(ring.sample(replay_key, replay, shown).obs)
     if queue is not None and int(queue.total) > 0:
-        queued = np.asarray(ring.sample(queue_key, on_device(queue), shown))
+        queued = np.asarray(ring.sample(queue_key, queue, shown))
     return visited, queued
 
 
@@ -154,8 +160,7 @@ def value_surface(
         picture = axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
         axes.figure.colorbar(picture, ax=axes, label="V̂(s) = max Q(s, a)")
     else:
-        axes.set_facecolor("#5b6b73")
-        axes.set_title("V̂ is not finite: this agent has diverged", size="medium")
+        no_surface(axes)
 
     visited, queued = sampled_states(state, shown, seed)
     if visited is not None:
@@ -173,6 +178,12 @@ def value_surface(
     names = variable_names(settings)
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
+
+
+def no_surface(axes: Axes) -> None:
+    """Grey, and why."""
+    axes.set_facecolor("#5b6b73")
+    axes.set_title("V̂ is not finite: this agent has diverged", size="medium")
 
 
 def draw_climbs(axes: Axes, paths: np.ndarray) -> None:
@@ -197,8 +208,3 @@ def draw_grid_world(axes: Axes, wall: bool) -> None:
     axes.annotate("goal", (0.975, 0.965), ha="center", color="black", size="small", zorder=5)
     axes.annotate("start", (0.025, 0.018), ha="center", color="black", size="small", zorder=5)
     axes.set_aspect("equal")
-
-
-def on_device(tree: Any) -> Any:
-    """Host arrays as JAX arrays."""
-    return jax.tree.map(jnp.asarray, tree)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
 from hcdyna.figures.curves import COLOURS, Curve, by_world, curves_of
-from hcdyna.figures.pictures import plot_agent, value_surface
+from hcdyna.figures.pictures import plot_agent, tidy, value_surface
 from hcdyna.numerics.files import write
 from hcdyna.runs.run import Run
 from hcdyna.settings.errors import SettingsError
@@ -113,9 +113,7 @@ def finish(axes: Axes) -> None:
     axes.set_ylabel("return of an evaluation episode")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.legend(frameon=False)
-    axes.grid(color="#e6e6e6", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
     if all(len(line.get_xdata()) == 0 for line in axes.lines):  # type: ignore[arg-type]
         axes.text(0.5, 0.5, "no evaluations yet", transform=axes.transAxes, ha="center")
 

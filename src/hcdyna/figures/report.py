@@ -72,23 +72,18 @@ def write_report(
         _diagnostics(small),
         tables.settings_section(curves),
     ]
+    text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     page = PAGE.format(
         title=escape(tables.title(curves)),
         facts=tables.facts(curves),
         style=(PARTS / "report.css").read_text(encoding="utf-8"),
         sections="\n".join(sections),
         plotly=get_plotlyjs(),
-        data=as_json(data),
+        data=text.replace("<", "\\u003c"),  # it must not end the script element it stands in
         script=(PARTS / "report.js").read_text(encoding="utf-8"),
     )
     write(path, page.encode())
     return path
-
-
-def as_json(data: Any) -> str:
-    """JSON that can't end the script element it stands in."""
-    text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
 
 
 def _learning(learning: list[dict[str, Any]], curves: list[Curve], statistic: Statistic) -> str:

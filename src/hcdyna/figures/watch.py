@@ -10,7 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from hcdyna.figures.films import checked, write_film
-from hcdyna.figures.pictures import draw_grid_world, variable_names
+from hcdyna.figures.pictures import draw_grid_world, no_surface, tidy, variable_names
 from hcdyna.figures.worlds import AGENT, Moving, box, draw_world, walker
 from hcdyna.runs.playing import Episode, play
 from hcdyna.runs.trained import TrainedAgent
@@ -49,10 +49,8 @@ def watch(
 
 
 def frames(agent: TrainedAgent, episodes: list[Episode], title: str) -> Iterator[np.ndarray]:
-    """Pictures [height, width, 3] of all episodes, one after the other.
-
-    The scenery is drawn once; each frame adds what has moved, which takes a tenth of the time.
-    """
+    """Pictures [height, width, 3] of all episodes, one after the other. The scenery is drawn once;
+    each frame adds what has moved, which takes a tenth of the time."""
     figure = Figure(figsize=(9, 4.5), dpi=100, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
@@ -118,8 +116,7 @@ def draw_surface(axes: Axes, agent: TrainedAgent) -> None:
         mesh = axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
         colour_bar(axes, mesh)
     else:
-        axes.set_facecolor("#5b6b73")
-        axes.set_title("V̂ is not finite: this agent has diverged", size="medium")
+        no_surface(axes)
     names = variable_names(agent.settings)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=names[0], ylabel=names[1])
     if agent.spec.name in ("GridWorld", "GridWorldContinuous"):
@@ -141,8 +138,7 @@ def draw_values(axes: Axes, values: list[np.ndarray]) -> Moving:
     margin = max(high - low, 1e-3) * MARGIN
     axes.set(xlim=(0, max(map(len, values)) - 1 or 1), ylim=(low - margin, high + margin))
     axes.set(xlabel="step", ylabel="V̂(s)")
-    axes.grid(color="#e6e6e6", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
     (line,) = axes.plot([], [], color=AGENT, linewidth=1.6)
     (dot,) = axes.plot([], [], "o", color=AGENT, markeredgecolor="white", clip_on=False)
 

@@ -29,21 +29,17 @@ class Moving(NamedTuple):
 
 
 def draw_world(axes: Axes, settings: Settings, example: np.ndarray | None, seen: Any) -> Moving:
-    """The world of these settings; `example` is a picture, if the environment draws itself.
-
-    `seen` [n, d] are the states to be shown, for the scale of worlds that are not known here.
-    """
+    """The world of these settings; `example` is a picture, if the environment draws itself. `seen`
+    [n, d] are the states to be shown, for the scale of worlds that are not known here."""
     if example is not None:
         return own_picture(axes, example)
     spec = settings.environment.build().spec
-    name, drawings = (
-        spec.name.partition("-")[0],
-        {
-            "MountainCar": draw_mountain_car,
-            "CartPole": draw_cart_pole,
-            "Acrobot": draw_acrobot,
-        },
-    )
+    name = spec.name.partition("-")[0]
+    drawings = {
+        "CartPole": draw_cart_pole,
+        "Acrobot": draw_acrobot,
+        "MountainCar": draw_mountain_car,
+    }
     if name in ("GridWorld", "GridWorldContinuous"):
         draw_grid_world(axes, getattr(settings.environment, "wall", True))
         box(axes, (0, 1), (0, 1))

@@ -1,21 +1,5 @@
-"""Where do simulated outcomes come from?"""
+"""Where do simulated outcomes come from? The names in __init__.pyi are imported on first use."""
 
-from __future__ import annotations
+from hcdyna.lazily import lazily
 
-from typing import Any
-
-HOME_OF = {
-    "FromFunction": "functions",
-    "LearnedModel": "learned",
-    "TrueModel": "true",
-    "from_function": "functions",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Nothing is imported before it is asked for."""
-    import importlib
-
-    if name not in HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{HOME_OF[name]}"), name)
+HOME_OF, __getattr__, __dir__ = lazily(__name__, __file__)

@@ -1,7 +1,5 @@
 """A tabular model learned by counting where each action has led (Algorithm 2)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

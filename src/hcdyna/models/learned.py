@@ -4,8 +4,6 @@ With discrete actions a network takes s and answers for every action; with conti
 (s, a) and answers for this one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple

@@ -6,8 +6,6 @@ what is new. In two dimensions that is a fine one; in twenty, where a fine grid 
 everything new for ever, a coarse one.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

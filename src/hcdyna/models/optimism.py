@@ -4,8 +4,6 @@ Where no end has been seen, a model says "never", and planning there makes every
 going on for ever. So a state that is new counts as an end of the best worth seen so far.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax.numpy as jnp

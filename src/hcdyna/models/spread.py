@@ -1,7 +1,5 @@
 """Doubt by disagreement: a model does not know what its members disagree on more than usual."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 

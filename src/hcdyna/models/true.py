@@ -1,7 +1,5 @@
 """The true model: the environment's own dynamics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax

@@ -1,7 +1,5 @@
 """What to do where the model does not know: one rule, whatever tells that it does not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 

@@ -35,10 +35,8 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray], run: str = "") -> No
 
 
 def read_arrays(path: Path, run: str | None = None) -> dict[str, np.ndarray]:
-    """All arrays of a file; RunError if it is damaged or belongs to another `run`.
-
-    None: any run, and a file of before there were checksums, which zip's own have to do for.
-    """
+    """All arrays of a file; RunError if it is damaged or belongs to another `run`. None: any run,
+    and a file of before there were checksums, which zip's own have to do for."""
     if not path.is_file():  # a pipe in its place would never end
         raise RunError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
     try:
@@ -69,10 +67,8 @@ def checksum(arrays: dict[str, np.ndarray], run: str) -> int:
 
 
 def write_with(path: Path, content: Callable[[BinaryIO], Any]) -> None:
-    """Write to another name, sync, and rename. What a killed process left there is removed.
-
-    The other name is new for certain, so that no link that somebody planted is followed.
-    """
+    """Write to another name, sync, and rename. What a killed process left there is removed. The
+    other name is new for certain, so that no link that somebody planted is followed."""
     with explained(path.parent):
         remove_abandoned(path.parent, f".{path.name}.")
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
@@ -115,10 +111,8 @@ def is_alive(process: int) -> bool:
 
 @contextlib.contextmanager
 def held(folder: Path, inner: tuple[str, ...] = ()) -> Iterator[None]:
-    """Hold a folder for this process alone, however it ends; it and the `inner` ones are made.
-
-    What killed processes had begun to write there is removed.
-    """
+    """Hold a folder for this process alone, however it ends; it and the `inner` ones are made. What
+    killed processes had begun to write there is removed."""
     with explained(folder):
         for place in (folder, *(folder / name for name in inner)):
             place.mkdir(parents=True, exist_ok=True)

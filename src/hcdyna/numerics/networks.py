@@ -97,15 +97,9 @@ def affine(layer: Layer, x: Array) -> Array:
 
 @jax.custom_vjp
 def affine_batch(layer: Layer, x: Array) -> Array:
-    """x [b, in] → [b, out], with a gradient that XLA compiles well for the CPU.
-
-    Left to itself, autodiff chooses products that XLA runs slowly there.
-    """
+    """x [b, in] → [b, out], with a gradient that XLA compiles well for the CPU. Left to itself,
+    autodiff chooses products that XLA runs slowly there."""
     return affine(layer, x)
-
-
-def _affine_forward(layer: Layer, x: Array) -> tuple[Array, tuple[Layer, Array]]:
-    return affine(layer, x), (layer, x)
 
 
 def _affine_backward(saved: tuple[Layer, Array], g: Array) -> tuple[Layer, Array]:
@@ -118,15 +112,12 @@ def _affine_backward(saved: tuple[Layer, Array], g: Array) -> tuple[Layer, Array
 
 
 def sum_rows(x: Array) -> Array:
-    """The sum [out] of the rows of x [b, out], by halves.
-
-    XLA chooses the order of its own sums by how many agents share the program, and another order
-    gives other bits. This one is spelt out.
-    """
+    """The sum [out] of the rows of x [b, out], by halves. XLA chooses the order of its own sums by
+    how many agents share the program, and another order gives other bits. This one is spelt out."""
     while len(x) > 1:
         half = len(x) // 2
         x = jnp.concatenate([x[:half] + x[half : 2 * half], x[2 * half :]])
     return x[0]
 
 
-affine_batch.defvjp(_affine_forward, _affine_backward)
+affine_batch.defvjp(lambda layer, x: (affine(layer, x), (layer, x)), _affine_backward)

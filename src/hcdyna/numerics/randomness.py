@@ -10,10 +10,8 @@ from hcdyna.types import Array
 
 
 def below(bits: Array, n: Array | int) -> Array:
-    """Integers 0 … n − 1 from uint32 bits.
-
-    The remainder favours some of them by a share of n/2³²: under 0.03% for a million.
-    """
+    """Integers 0 … n − 1 from uint32 bits. The remainder favours some of them by a share of n/2³²:
+    under 0.03% for a million."""
     return (bits % jnp.asarray(n, jnp.uint32)).astype(jnp.int32)
 
 

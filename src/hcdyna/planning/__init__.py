@@ -4,8 +4,6 @@
 version can stand behind the same interface.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

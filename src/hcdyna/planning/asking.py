@@ -1,7 +1,5 @@
 """Asking the model about a state and an action, and what to take where it does not know."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 

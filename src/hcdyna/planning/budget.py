@@ -4,8 +4,6 @@ Both decide the shapes of arrays. Where they vary within a program, all its agen
 largest n, and each row of a mini-batch is drawn from both sources.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ There is no asking it beforehand for the outcome of every action, and the action
 the update comes, since the policy has changed by then.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

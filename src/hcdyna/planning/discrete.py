@@ -4,8 +4,6 @@ The model does not change within a time step, so that one call serves all n upda
 then picks the ε-greedy action with the Q of that moment.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

@@ -23,13 +23,15 @@ def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
     for path, leaf in _leaves(life):
         if isinstance(leaf, Ring):
             total = on_host(leaf.total, agents)
-            used = int(np.minimum(total, _capacity(leaf)).max())
+            capacity = jax.tree.leaves(leaf.data)[0].shape[1]  # the first axis is agents
+            used = int(np.minimum(total, capacity).max())
             arrays[f"{path}.total"] = total
             for inner, rows in jax.tree_util.tree_leaves_with_path(leaf.data):
                 name = f"{path}.data{jax.tree_util.keystr(inner)}"
                 arrays[name] = on_host(rows, agents, used)
         else:
-            arrays[path] = on_host(_raw(leaf), agents)
+            raw = jax.random.key_data(leaf) if _is_key(leaf) else leaf
+            arrays[path] = on_host(raw, agents)
     return arrays
 
 
@@ -102,18 +104,9 @@ def _leaves(tree: Any) -> list[tuple[str, Any]]:
     return [(jax.tree_util.keystr(path), leaf) for path, leaf in found]
 
 
-def _capacity(ring: Ring) -> int:
-    """Rows per agent; the first axis is agents."""
-    return jax.tree.leaves(ring.data)[0].shape[1]
-
-
 def _is_ring(x: Any) -> bool:
     return isinstance(x, Ring)
 
 
 def _is_key(x: Any) -> bool:
     return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
-
-
-def _raw(x: jax.Array) -> jax.Array:
-    return jax.random.key_data(x) if _is_key(x) else x

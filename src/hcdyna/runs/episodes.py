@@ -54,10 +54,8 @@ class EpisodeState(NamedTuple):
 def run_episode(
     key: Key, env: Environment, agent: Agent, state: Any, epsilon: Array | float
 ) -> tuple[Array, Array]:
-    """The sum of rewards and the number of steps of one episode, cut at the time limit.
-
-    Discrete actions are ε-greedy; continuous ones are without noise, whatever ε.
-    """
+    """The sum of rewards and the number of steps of one episode, cut at the time limit. Discrete
+    actions are ε-greedy; continuous ones are without noise, whatever ε."""
     key, reset_key = jax.random.split(key)
     zero = jnp.zeros(())
     start = EpisodeState(key, env.reset(reset_key), zero, jnp.zeros((), jnp.int32), zero > 1)

@@ -24,9 +24,7 @@ def evaluate(
     scale: Any = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns and lengths [settings, seeds, episodes] of trained `agents` [settings·seeds, …].
-
-    `scale` [settings·seeds, 2, d] is that of the run, as in `AgentLife`.
-    """
+    `scale` [settings·seeds, 2, d] is that of the run, as in `AgentLife`."""
     if episodes < 1:
         raise SettingsError(f"episodes = {episodes}: must be at least 1")
     first = settings[0]

@@ -41,7 +41,9 @@ def save(agent: TrainedAgent, path: str | Path) -> Path:
         raise SettingsError(f"{path}: the name of an agent's file must end in {SUFFIX}")
     settings = settings_to_plain(agent.settings)
     leaves = named_leaves(agent.state)
-    tensors = {name: np.ascontiguousarray(leaves[name]) for name in read_by(agent.settings)}
+    tensors = {
+        name: np.ascontiguousarray(leaves[name]) for name in state_and_read(agent.settings)[1]
+    }
     if agent.scale is not None:
         tensors[SCALE] = np.stack(agent.scale)
     record = {"format": FORMAT, "settings": settings, "checksum": checksum(settings, tensors)}
@@ -57,8 +59,7 @@ def read_agent(path: Path) -> tuple[Settings, Any, Any]:
     plain, tensors = read(path)
     try:
         settings = to_act(settings_from_plain(brought_up_to_date(plain), look=True))
-        like = state_of(settings)
-        needed = read_by(settings)
+        like, needed = state_and_read(settings)
     except (ValueError, TypeError) as error:  # a SettingsError is a ValueError
         raise RunError(f"{path}: {error}") from None
     scale = scale_in(path, settings, tensors)
@@ -114,16 +115,11 @@ def checksum(settings: Any, tensors: dict[str, np.ndarray]) -> str:
     return f"{total:08x}"
 
 
-def state_of(settings: Settings) -> Any:
-    """Structure, shapes and types of an agent's state."""
-    agent = agent_of(settings, settings.environment.build().spec)
-    return jax.eval_shape(agent.init, jax.random.key(0))
-
-
-def read_by(settings: Settings) -> set[str]:
-    """Names of the leaves of the state that acting and valuing look at."""
+def state_and_read(settings: Settings) -> tuple[Any, set[str]]:
+    """Structure, shapes and types of an agent's state, and the names of the leaves of it that
+    acting and valuing look at."""
     spec = settings.environment.build().spec
-    agent = settings.agent.build(spec)
+    agent = agent_of(settings, spec)
     state = jax.eval_shape(agent.init, jax.random.key(0))
 
     def everything(state: Any, obs: Any) -> tuple[Any, ...]:
@@ -134,7 +130,7 @@ def read_by(settings: Settings) -> set[str]:
     used = {id(x) for step in program.eqns for x in step.invars} | {id(x) for x in program.outvars}
     names = named_leaves(state)
     leaves = zip(names, program.invars[: len(names)], strict=True)
-    return {name for name, variable in leaves if id(variable) in used}
+    return state, {name for name, variable in leaves if id(variable) in used}
 
 
 def named_leaves(state: Any) -> dict[str, Any]:

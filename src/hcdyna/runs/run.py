@@ -112,10 +112,8 @@ class Run:
         return self.returns[setting].mean(axis=-1)
 
     def curves(self) -> dict[str, np.ndarray]:
-        """Tidy columns with a row per evaluation episode.
-
-        They are setting, seed, step, episode, return, length, diverged.
-        """
+        """Tidy columns with a row per evaluation episode. They are setting, seed, step, episode,
+        return, length, diverged."""
         shape = self.returns.shape
         setting, seed, evaluation, episode = (index.ravel() for index in np.indices(shape))
         return {

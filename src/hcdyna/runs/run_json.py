@@ -38,16 +38,15 @@ def read(folder: Path) -> dict[str, Any]:
     settings, seeds = record.get("settings"), record.get("seeds")
     if not isinstance(settings, list) or not settings:
         raise ValueError("settings must be a list of at least one")
-    if not isinstance(seeds, list) or not seeds or not all(is_seed(seed) for seed in seeds):
+    if (
+        not isinstance(seeds, list)
+        or not seeds
+        or not all(type(x) is int and 0 <= x < 2**32 for x in seeds)
+    ):
         raise ValueError("seeds must be a list of whole numbers from 0 to 2³² − 1")
     if not isinstance(record.get("versions", {}), dict):
         raise ValueError("versions must be a table")
     return record
-
-
-def is_seed(seed: Any) -> bool:
-    """Whether this can be the seed of an agent."""
-    return type(seed) is int and 0 <= seed < 2**32
 
 
 def checksum_of(record: dict[str, Any]) -> str:

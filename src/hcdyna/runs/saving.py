@@ -68,10 +68,8 @@ class Saving:
 
 @contextlib.contextmanager
 def interruptions() -> Iterator[threading.Event]:
-    """Let Ctrl-C, SIGTERM and SIGHUP (the terminal was closed) set a flag, to save and stop.
-
-    Only the third Ctrl-C ends the process at once. What is ignored, as under nohup, stays so.
-    """
+    """Let Ctrl-C, SIGTERM and SIGHUP (the terminal was closed) set a flag, to save and stop. Only
+    the third Ctrl-C ends the process at once. What is ignored, as under nohup, stays so."""
     flag = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield flag

@@ -60,7 +60,7 @@ class Store:
     def begun(folder: Path, record: dict[str, Any]) -> Iterator[Store]:
         """The run in this folder, held for this process; it is created if there is none."""
         with held(folder, FOLDERS):
-            if Store.exists(folder):
+            if run_json.exists(folder):
                 store = Store.open(folder)
                 store.demand_same(record["settings"], record["seeds"])
             else:
@@ -76,15 +76,10 @@ class Store:
         return Store(folder, run_json.create(folder, record))
 
     @staticmethod
-    def exists(folder: Path) -> bool:
-        """Whether there is a run in this folder."""
-        return run_json.exists(folder)
-
-    @staticmethod
     def open(folder: str | Path) -> Store:
         """An existing run; RunError, in one line, if this is not one."""
         folder = Path(folder)
-        if not Store.exists(folder):
+        if not run_json.exists(folder):
             raise RunError(f"{folder}: not a run folder (it has no run.json)")
         try:
             return Store(folder, run_json.read(folder))

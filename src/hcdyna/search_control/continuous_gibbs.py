@@ -121,10 +121,8 @@ class Chains(NamedTuple):
 
 
 def draw_from(uniform: Array, log_density: Array) -> Array:
-    """Indices [n] with probability ∝ exp(log_density) [m], from numbers uniform on [0, 1).
-
-    The largest is taken off first, so that values of −1000 do not all become zero.
-    """
+    """Indices [n] with probability ∝ exp(log_density) [m], from numbers uniform on [0, 1). The
+    largest is taken off first, so that values of −1000 do not all become zero."""
     heights = jnp.cumsum(jnp.exp(log_density - jnp.max(log_density)))
     index = jnp.searchsorted(heights, uniform * heights[-1], side="right")
     return jnp.minimum(index, len(heights) - 1)

@@ -1,7 +1,5 @@
 """Settings of before: what an older version stored, in the terms of this one, and back."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -30,10 +30,8 @@ def bca_interval(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Interval:
-    """`statistic(a, b, axis=)`, the difference of means, with its BCa interval (Efron 1987).
-
-    A and B are resampled independently, the jackknife goes over both; see `bootstrap`.
-    """
+    """`statistic(a, b, axis=)`, the difference of means, with its BCa interval (Efron 1987). A and
+    B are resampled independently, the jackknife goes over both; see `bootstrap`."""
     return bootstrap([a, b], statistic, "BCa", confidence, resamples, seed)
 
 

@@ -88,10 +88,8 @@ def with_failures(scores: np.ndarray, failed: np.ndarray, worst: float) -> np.nd
 def compare(
     a: np.ndarray, b: np.ndarray, margin: float, seed: int = 0, failed: tuple[int, int] = (0, 0)
 ) -> Comparison:
-    """All numbers for a verdict on scores a [seeds] and b [seeds], failures filled in.
-
-    `failed` only says how many those were.
-    """
+    """All numbers for a verdict on scores a [seeds] and b [seeds], failures filled in. `failed`
+    only says how many those were."""
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     difference = bca_interval(a, b, seed=seed)
     probability = probability_of_improvement(a, b, seed=seed)

@@ -20,10 +20,8 @@ Make = Callable[[Numbers], Any]
 
 
 def traced(choice: str, part: Any, env: Environment) -> tuple[Make, Numbers]:
-    """numbers → what a part builds from them, and the numbers of its fields [FEW], all alike.
-
-    What was built already has no numbers any more, and is taken as it is.
-    """
+    """numbers → what a part builds from them, and the numbers of its fields [FEW], all alike. What
+    was built already has no numbers any more, and is taken as it is."""
     if not hasattr(part, "build"):
         return lambda numbers: part, {}
     settings = replace(Settings(training=Training(replay_size=ROWS)), **{choice: part})

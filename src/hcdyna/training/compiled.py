@@ -136,10 +136,8 @@ def spread(tree: Any, mesh: Mesh) -> Any:
 
 @functools.lru_cache(maxsize=16)  # few: see forget_programs
 def compile_programs(static: Settings, mesh: Mesh) -> Programs:
-    """The programs of these settings.
-
-    Each compiles on first use, and never again for other seeds, numbers or chunk lengths.
-    """
+    """The programs of these settings. Each compiles on first use, and never again for other seeds,
+    numbers or chunk lengths."""
 
     def init(seed: Array, numbers: Numbers) -> AgentLife:
         env, dyna = build(*of_agent(static, numbers))

@@ -53,7 +53,7 @@ class Host:
         self.read: Read = as_float32
         self.at: np.ndarray | None = None
         """Where the environments stand; a life that stands elsewhere begins a new episode."""
-        self._init = jax.jit(jax.vmap(partial(init, static)))
+        self.init = jax.jit(jax.vmap(partial(init, static)))
         self._act = {
             warm: jax.jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)
         }
@@ -63,9 +63,6 @@ class Host:
         }
         self._test = jax.jit(jax.vmap(partial(test_action, static)))
         self._model_errors = jax.jit(jax.vmap(partial(test_model, static)))
-
-    def init(self, seeds: Array, numbers: Numbers) -> AgentLife:
-        return self._init(seeds, numbers)
 
     def advance(
         self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
@@ -145,10 +142,8 @@ class Host:
         return worlds
 
     def _begin(self, life: AgentLife, worlds: Worlds) -> AgentLife:
-        """The first episodes, or those that were interrupted, retraced to where they were.
-
-        An environment that does not come to the same state again begins a new episode.
-        """
+        """The first episodes, or those that were interrupted, retraced to where they were. An
+        environment that does not come to the same state again begins a new episode."""
         steps, lengths = steps_of(life), np.array(life.episode_step)
         lost, obs = np.ones(len(self.seeds), bool), np.array(life.obs)
         if steps > 0:
@@ -197,10 +192,8 @@ class Host:
 
 
 def retraced(life: AgentLife, worlds: Worlds, seeds: list[int]) -> np.ndarray:
-    """Observations [agents, d] after the steps of the present episodes, taken again.
-
-    Their actions are the last ones in the replay buffers, and an episode's seed is known.
-    """
+    """Observations [agents, d] after the steps of the present episodes, taken again. Their actions
+    are the last ones in the replay buffers, and an episode's seed is known."""
     steps, lengths = steps_of(life), np.asarray(life.episode_step)
     begun = [episode_seed(seed, steps - n) for seed, n in zip(seeds, lengths.tolist(), strict=True)]
     obs = np.stack([worlds.reset(index, seed) for index, seed in enumerate(begun)])

@@ -43,10 +43,8 @@ def summary(shapes: Any, agents: int) -> str:
 
 
 def demand_enough(shapes: Any, static: Settings, settings: Settings, agents: int) -> None:
-    """Raise SettingsError, naming what to lower, if there is less than the run needs.
-
-    `settings` are those of the agents that need most, `static` what all of them share.
-    """
+    """Raise SettingsError, naming what to lower, if there is less than the run needs. `settings`
+    are those of the agents that need most, `static` what all of them share."""
     training, evaluation = settings.training, settings.evaluation
     if static not in KNOWN:
         KNOWN[static] = in_a_step(settings)

@@ -32,6 +32,7 @@ from hcdyna.settings.shorthand import settings_named
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
 from hcdyna.training.compiled import spread as spread_over
+from hcdyna.training.hosted import hosted_programs
 from hcdyna.types import Info
 
 OnChunk = Callable[[Progress], Any]
@@ -117,15 +118,6 @@ def memory_needed(settings: Settings, seeds: Sequence[int]) -> str:
     return memory.summary(trainer.shapes, trainer.agents)
 
 
-def programs_for(static: Settings, mesh: Mesh, agents: int, seeds: list[int]) -> Programs:
-    """The programs of a run; those of environments on the host belong to it alone."""
-    if not isinstance(static.environment, Hosted):
-        return compile_programs(static, mesh)
-    from hcdyna.training.hosted import hosted_programs
-
-    return hosted_programs(static, seeds * (agents // len(seeds)))
-
-
 class Trainer:
     """All agents of a run, and the programs that move them."""
 
@@ -136,7 +128,10 @@ class Trainer:
         self.mesh: Mesh = mesh_for(agents=1 if hosted else self.agents)
         self.sharding = NamedSharding(self.mesh, PartitionSpec("agents"))
         self.static, table = shared_program(settings)
-        self.programs: Programs = programs_for(self.static, self.mesh, self.agents, seeds)
+        if hosted:  # such programs belong to this run alone
+            self.programs: Programs = hosted_programs(self.static, seeds * len(settings))
+        else:
+            self.programs = compile_programs(self.static, self.mesh)
         numbers = {
             path: np.repeat(np.array(values, np.float32), len(seeds))
             for path, values in table.items()
@@ -238,10 +233,7 @@ class Trainer:
                     raise
                 warnings.warn(f"{error}; going on from the checkpoint before", stacklevel=2)
                 continue
-            state = self.on_devices(checkpoint.from_arrays(arrays, self.shapes))
+            on_host = checkpoint.from_arrays(arrays, self.shapes)
+            state = checkpoint.with_keys(spread_over(on_host, self.mesh), self.shapes)
             return step_of(path), state, path
         return None
-
-    def on_devices(self, state: Any) -> AgentLife:
-        """Host arrays [agents, …] back where the programs expect them."""
-        return checkpoint.with_keys(spread_over(state, self.mesh), self.shapes)

@@ -12,7 +12,7 @@ from hcdyna.experiments.cells import Result
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.figures.curves import COLOURS as NAMED
 from hcdyna.figures.curves import MORE_COLOURS
-from hcdyna.statistics.summaries import last_share, mean_interval
+from hcdyna.statistics.summaries import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +49,12 @@ class Line:
     style: Literal["-", ":"] = "-"
 
 
+def named_lines(results: dict[str, Result], label: str, names: Iterable[str]) -> list[Line]:
+    """Those of the names that were run, in their colours; `label` has a {} for the name."""
+    there = {name: results.get(label.format(name)) for name in names}
+    return [Line(found, name, COLOURS[name]) for name, found in there.items() if found]
+
+
 def new_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
     """A picture of so many inches, and its panels [rows, columns]."""
     from matplotlib.figure import Figure
@@ -65,11 +71,8 @@ def spaced(figure: Figure) -> None:
 
 
 def curves(axes: Axes, lines: Sequence[Line], scale: Scale, neighbours: int = 1) -> None:
-    """Means over seeds with their 95% bands against thousands of steps.
-
-    So many `neighbours` are averaged, which is one evaluation (nothing is smoothed) unless the axis
-    says otherwise.
-    """
+    """Means over seeds with their 95% bands against thousands of steps. So many `neighbours` are
+    averaged, which is one evaluation (nothing is smoothed) unless the axis says otherwise."""
     for line in lines:
         steps = in_blocks(line.result.steps / 1_000, neighbours)
         returns = in_blocks(line.result.returns, neighbours)
@@ -152,14 +155,6 @@ def marked(figure: Figure, scale: Scale, steps: int | None = None) -> Figure:
     return figure
 
 
-def best(results: dict[str, Result], family: str) -> str | None:
-    """Of the labels that begin so, the one with the highest mean of the last 20%."""
-    members = [label for label in results if label.startswith(family)]
-    ends = {label: float(np.mean(last_share(results[label].returns))) for label in members}
-    # A mean that is not a number must not win.
-    return max(members, key=lambda m: np.nan_to_num(ends[m], nan=-np.inf), default=None)
-
-
 def for_each_rate(
     name: str,
     results: dict[str, Result],
@@ -167,14 +162,13 @@ def for_each_rate(
     picture: Callable[[dict[str, Result], str, Scale], Figure],
 ) -> dict[str, Figure]:
     """A picture for each learning rate that there is something of."""
-    by_rate = {rate: of_rate(results, rate) for rate in scale.rates}
-    return {f"{name}-{rate}": picture(x, rate, scale) for rate, x in by_rate.items() if x}
-
-
-def of_rate(results: dict[str, Result], rate: str) -> dict[str, Result]:
-    """Results at one learning rate, by their labels without it."""
-    end = f"/{rate}"
-    return {name.removesuffix(end): r for name, r in results.items() if name.endswith(end)}
+    pictures = {}
+    for rate in scale.rates:
+        end = f"/{rate}"
+        some = {label.removesuffix(end): r for label, r in results.items() if label.endswith(end)}
+        if some:
+            pictures[f"{name}-{rate}"] = picture(some, rate, scale)
+    return pictures
 
 
 def outlined_grid_world(axes: Axes, colour: str, filled: bool = False) -> None:
@@ -185,9 +179,4 @@ def outlined_grid_world(axes: Axes, colour: str, filled: bool = False) -> None:
         face = PALE if filled and x0 == left else "none"
         corners = ([x0, x1, x1, x0], [y0, y0, y1, y1])
         axes.fill(*corners, facecolor=face, edgecolor=colour, linewidth=0.9, zorder=1.5)
-    unit_square(axes)
-
-
-def unit_square(axes: Axes) -> None:
-    """Equal axes from 0 to 1."""
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))

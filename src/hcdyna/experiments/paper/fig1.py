@@ -7,7 +7,7 @@ from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.drawing import Axes, Figure
 from hcdyna.experiments.paper.scale import Scale, settings
-from hcdyna.experiments.probes import STARTS
+from hcdyna.runs.snapshots import STARTS
 
 TITLE = "A motivating example: climbs on the value surface, and recovery from a wrong one"
 UPDATES = (0, 14_000, 20_000)
@@ -107,11 +107,7 @@ def draw_recovery(
     axes: Axes, results: dict[str, Result], rate: str, scale: Scale
 ) -> list[drawing.Line]:
     """Curves with the step at which all values change their sign."""
-    lines = [
-        drawing.Line(results[label], algorithm, drawing.COLOURS[algorithm])
-        for algorithm in ALGORITHMS
-        if (label := f"recovery/{algorithm}/{rate}") in results
-    ]
+    lines = drawing.named_lines(results, f"recovery/{{}}/{rate}", ALGORITHMS)
     drawing.curves(axes, lines, scale)
     flip = scale.step(FLIP) / 1_000
     axes.axvline(flip, color=drawing.GREY, linewidth=1, linestyle="--")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from hcdyna import TabularHillClimbing
-from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.cells import Cell, Result, best
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale, settings, tabular_settings
@@ -33,7 +33,7 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     found = {}
     for rate in scale.rates:
         world = lines(results, lambda rho, rate=rate: f"GridWorld/{rho}/{rate}")  # type: ignore[misc]
-        table = lines(results, lambda rho: drawing.best(results, f"TabularGridWorld/{rho}/"))
+        table = lines(results, lambda rho: best(results, f"TabularGridWorld/{rho}/"))
         if world or table:
             found[f"fig3-{rate}"] = picture(world, table, rate, scale)
     return found

@@ -32,11 +32,7 @@ def cells(scale: Scale) -> dict[str, Cell]:
 
 def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One panel with three curves."""
-    lines = [
-        drawing.Line(results[name], name, drawing.COLOURS[name])
-        for name in ALGORITHMS
-        if name in results
-    ]
+    lines = drawing.named_lines(results, "{}", ALGORITHMS)
     if not lines:
         return {}
     figure, ((axes,),) = drawing.new_figure(1, 1, (6.6, 4.4))

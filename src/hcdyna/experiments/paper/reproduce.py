@@ -48,10 +48,8 @@ class Reproduction:
         }
 
     def write(self, figures: Sequence[str]) -> Table:
-        """Pictures, claims.json, verdicts.md and the page, from what is in the store.
-
-        Figures that were not asked for keep what was written of them before.
-        """
+        """Pictures, claims.json, verdicts.md and the page, from what is in the store. Figures that
+        were not asked for keep what was written of them before."""
         from hcdyna.experiments.paper.page import page
         from hcdyna.experiments.paper.verdicts import markdown
 
@@ -75,11 +73,12 @@ class Reproduction:
         write(path, (json.dumps(every, indent=1, ensure_ascii=False) + "\n").encode())
         write(self.folder / "verdicts.md", markdown(every, self.scale).encode())
         titles = {name: figure(name).TITLE for name in FIGURES}
+        drawn = sorted(path.name for path in pictures_folder.glob("*.png"))  # fig4-1e-3.png
         text = page(
             self.scale,
             titles,
             claims,
-            {name: pictures_of(name, pictures_folder) for name in FIGURES},
+            {name: [x for x in drawn if x.split(".")[0].split("-")[0] == name] for name in FIGURES},
             {name: self.cells(name) for name in FIGURES},
             {name: len(self.missing(name)) for name in FIGURES},
         )
@@ -115,11 +114,6 @@ def judge_and_draw(folder: Path, scale: str, name: str) -> list[dict[str, Any]]:
     for stem, picture in figure(name).draw(results, reproduction.scale).items():
         picture.savefig(folder / "figures" / f"{stem}.png", dpi=110, metadata=NO_METADATA)
     return judged(name, reproduction.cells(name), results, reproduction.scale)
-
-
-def pictures_of(name: str, folder: Path) -> list[str]:
-    """The files of a figure, such as fig4-1e-3.png."""
-    return sorted(path.name for path in folder.glob("*.png") if path.stem.split("-")[0] == name)
 
 
 def verdict_table(claims: list[dict[str, Any]], scale: Scale) -> Table:

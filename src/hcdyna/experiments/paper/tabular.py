@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hcdyna import Gibbs, OnPolicy, Replay, TabularHillClimbing, Uniform
-from hcdyna.experiments.cells import Cell, Result
+from hcdyna.experiments.cells import Cell, Result, best
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale, tabular_settings
@@ -43,28 +43,26 @@ def picture(
     scale: Scale,
 ) -> Figure:
     """Curves of the strategies at their best learning rates, and counts of queue states."""
-    best = {name: drawing.best(results, f"{name}/") for name in strategies}
+    chosen = {name: best(results, f"{name}/") for name in strategies}
     figure, (panels,) = drawing.new_figure(1, 3, (13.5, 4.6), width_ratios=(1.5, 1, 1))
     lines = [
         drawing.Line(results[label], f"{name}, α = {label.split('/')[1]}", drawing.COLOURS[name])
-        for name, label in best.items()
+        for name, label in chosen.items()
         if label is not None
     ]
     drawing.curves(panels[0], lines, scale, drawing.NEIGHBOURS)
     panels[0].set(xlabel=drawing.STEPS, ylabel=drawing.AVERAGED)
     panels[0].set_title("(a) TabularGridWorld, each at its best learning rate", size="medium")
     draw_counts(
-        panels[1:], {name: results[label] for name in compared if (label := best[name])}, compared
+        panels[1:], {name: results[label] for name in compared if (label := chosen[name])}, compared
     )
     drawing.legend(figure, lines, warmup=False)
     return drawing.marked(figure, scale, scale.tabular_steps)
 
 
 def draw_counts(panels: Any, results: dict[str, Result], compared: tuple[str, ...]) -> None:
-    """How many of the states drawn from a queue are in each cell of the grid, mean over seeds.
-
-    Both panels have the same colours, on a scale of roots: counts of few and of many are seen.
-    """
+    """How many of the states drawn from a queue are in each cell of the grid, mean over seeds. Both
+    panels have the same colours, on a scale of roots: counts of few and of many are seen."""
     from matplotlib.colors import PowerNorm
 
     counts = {name: last_look(r, "counts").mean(axis=0) for name, r in results.items()}

@@ -13,10 +13,8 @@ from hcdyna.types import Environment, Spec
 
 
 class AsGymnasium(gymnasium.Env):
-    """What `environment.build()` makes, as for `Settings`, behind Gymnasium's interface.
-
-    The seeds of its random numbers are drawn from `np_random`.
-    """
+    """What `environment.build()` makes, as for `Settings`, behind Gymnasium's interface. The seeds
+    of its random numbers are drawn from `np_random`."""
 
     state: Any
     """Where the agent is: the last observation."""

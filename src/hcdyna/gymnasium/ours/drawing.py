@@ -30,21 +30,6 @@ class Region(NamedTuple):
     label: str = ""
 
 
-def start(left: float, bottom: float, right: float, top: float) -> Region:
-    """Where episodes start."""
-    return Region((left, bottom, right, top), START, "start")
-
-
-def goal(left: float, bottom: float, right: float, top: float) -> Region:
-    """Where episodes end."""
-    return Region((left, bottom, right, top), GOAL, "goal")
-
-
-def wall(left: float, bottom: float, right: float, top: float) -> Region:
-    """Where nobody can go."""
-    return Region((left, bottom, right, top), WALL)
-
-
 def pixel(x: float, y: float) -> tuple[float, float]:
     """The column and row at which a point of the unit square is drawn."""
     inside = SIDE - 2 * MARGIN

@@ -7,8 +7,9 @@ import numpy as np
 
 from hcdyna.environments import grid_world
 from hcdyna.environments.grid_world import DIRECTIONS, GOAL, HOLE, MOVE, START, WALL
+from hcdyna.gymnasium.ours import drawing
 from hcdyna.gymnasium.ours.domain import Domain
-from hcdyna.gymnasium.ours.drawing import Picture, goal, start, wall
+from hcdyna.gymnasium.ours.drawing import Picture, Region
 
 
 class _Square(Domain):
@@ -34,8 +35,10 @@ class _Square(Domain):
 
     def _draw(self) -> Picture:
         heights = ((0.0, HOLE[0]), (HOLE[1], 1.0)) if self.settings.wall else ()
-        walls = [wall(WALL[0], low, WALL[1], high) for low, high in heights]
-        return Picture([start(0.0, 0.0, START, START), goal(GOAL, GOAL, 1.0, 1.0), *walls])
+        start = Region((0.0, 0.0, START, START), drawing.START, "start")
+        goal = Region((GOAL, GOAL, 1.0, 1.0), drawing.GOAL, "goal")
+        walls = [Region((WALL[0], low, WALL[1], high), drawing.WALL) for low, high in heights]
+        return Picture([start, goal, *walls])
 
 
 class GridWorldEnv(_Square):

@@ -6,7 +6,7 @@ import numpy as np
 
 from hcdyna.environments.tabular_grid_world import DIRECTIONS, TabularGridWorld
 from hcdyna.gymnasium.ours.domain import Domain
-from hcdyna.gymnasium.ours.drawing import Picture, goal, start
+from hcdyna.gymnasium.ours.drawing import GOAL, START, Picture, Region
 
 
 class TabularGridWorldEnv(Domain):
@@ -34,5 +34,6 @@ class TabularGridWorldEnv(Domain):
 
     def _draw(self) -> Picture:
         cell = 1 / self.settings.size
-        regions = [start(0.0, 0.0, cell, cell), goal(1 - cell, 1 - cell, 1.0, 1.0)]
-        return Picture(regions, self.settings.size)
+        start = Region((0.0, 0.0, cell, cell), START, "start")
+        goal = Region((1 - cell, 1 - cell, 1.0, 1.0), GOAL, "goal")
+        return Picture([start, goal], self.settings.size)

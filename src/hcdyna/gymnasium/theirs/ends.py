@@ -10,8 +10,6 @@ would say of a state that has exactly the observed numbers; the state itself can
 side of a bound only if it is within one rounding of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import gymnasium

@@ -40,9 +40,7 @@ class Left(BaseException):
 @contextlib.contextmanager
 def no_way_out() -> Iterator[None]:
     """Have os._exit raise here: it would end the run with an exit code of the environment's.
-
-    Processes that an environment forks, and other threads, keep the real one.
-    """
+    Processes that an environment forks, and other threads, keep the real one."""
     real, here = os._exit, (os.getpid(), threading.get_ident())
 
     def refuse(status: int) -> None:

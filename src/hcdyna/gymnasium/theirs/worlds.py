@@ -45,10 +45,8 @@ def is_flag(x: Any) -> bool:
 
 
 class Worlds:
-    """`count` environments. After an episode's end each waits for `reset`.
-
-    All their code runs in the thread of `keeper`. `options` are those of `gymnasium.make`.
-    """
+    """`count` environments. After an episode's end each waits for `reset`. All their code runs in
+    the thread of `keeper`. `options` are those of `gymnasium.make`."""
 
     def __init__(
         self,
