@@ -1,43 +1,22 @@
-"""A model learned online: networks predict the difference s′ − s, the reward, and the end.
-
-With discrete actions a network takes s and answers for every action; with continuous ones it takes
-(s, a) and answers for this one.
-"""
+"""A model learned online, which knows what it does not know."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-import jax
 import jax.numpy as jnp
-import optax
 
-from hcdyna.models import newness, scales, spread
+from hcdyna.models import newness, spread
+from hcdyna.models.ensemble import Learning, ensemble
 from hcdyna.models.trust import Trust, with_trust
-from hcdyna.numerics import adam, ring
-from hcdyna.numerics.networks import Activation, mlp
+from hcdyna.numerics.networks import Activation
 from hcdyna.settings import PythonOnly, check, check_hidden, later, number, registry
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import MOST
-from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
+from hcdyna.types import Array, Environment, Key, Model, Outcome
 
 Answer = Callable[[Array, Array, Array], Array]
 """obs [d], action, next_obs [d] → a scalar."""
-
-ENDS_KEPT, ENDS_DRAWN = 1_024, 32
-"""Steps that ended an episode: how many are remembered, and how many are drawn for an update."""
-
-
-class ModelState(NamedTuple):
-    """The networks, Adam's moments, and what to measure numbers by."""
-
-    params: Any
-    """[members, …]"""
-    optimiser: adam.AdamState
-    scales: scales.Scales
-    """of observations, differences and reward [2d + 1]"""
-    ends: Any
-    """Ring of the steps that ended an episode; () if ends are learned as they come"""
 
 
 @dataclass(frozen=True)
@@ -96,7 +75,8 @@ class LearnedModel:
                 f"model = {registry.name_of('models', self)}: {env.spec.name} has a discrete state "
                 "space, and this model needs a continuous one"
             )
-        model = with_known(networks(env, self), self.reward, self.known_end(env))
+        learning = Learning(*(getattr(self, name) for name in Learning._fields))
+        model = with_known(ensemble(env, learning), self.reward, self.known_end(env))
         if self.trust == "trust":
             return model
         if self.doubt == "newness":
@@ -109,9 +89,8 @@ class LearnedModel:
     def in_words(self, env: Environment) -> str:
         """For people: what is learned, and what is done where that is not enough."""
         ends = "learned" if self.known_end(env) is None else "known"
-        rule = {"optimistic": "optimistic where it does not know", "replay": "replay where not sure",
-                "trust": "always trusted"}[self.trust]  # fmt: skip
-        return f"learned (ends {ends}, {rule})"
+        rule = {"optimistic": "optimistic", "replay": "replayed", "trust": "trusted"}[self.trust]
+        return f"learned (ends {ends}; {rule} where it does not know)"
 
     def known_end(self, env: Environment) -> Answer | None:
         """Where episodes end, if that need not be learned; None: learned."""
@@ -126,111 +105,6 @@ class LearnedModel:
             f"LearnedModel.ends = 'known': {env.spec.name} does not tell which states end an "
             "episode; use learned, or give a function with Hosted(id, terminal=…)"
         )
-
-
-def networks(env: Environment, settings: LearnedModel) -> Model:
-    """The model that believes all that its networks say."""
-    spec, members = env.spec, settings.members
-    num_actions, size, d = spec.num_actions, spec.action_size or 0, len(spec.low)
-    # For each answer: d differences, the reward, and the log-odds that the episode ends.
-    answers = 1 if num_actions is None else num_actions
-    network = mlp((d + size, *settings.hidden, answers * (d + 2)), settings.activation)
-
-    def init(key: Key) -> ModelState:
-        # Of a single member as it would be alone.
-        keys = key[None] if members == 1 else jax.random.split(key, members)
-        params = jax.vmap(network.init)(keys)
-        obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
-        blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
-        ends = ring.init(blank, ENDS_KEPT) if settings.normalise else ()
-        return ModelState(params, adam.init(params), scales.init(2 * d + 1), ends)
-
-    def asked(units: scales.Scales, obs: Array, action: Array) -> Array:
-        obs = units.part(0, d).normal(obs)
-        return obs if num_actions is not None else jnp.concatenate([obs, action], axis=-1)
-
-    def of_action(row: Array, action: Array) -> Array:
-        if num_actions is None:
-            return row
-        # A masked sum instead of an index: gathers are slow, and so are their gradients.
-        return jax.nn.one_hot(action, num_actions) @ row.reshape(num_actions, d + 2)
-
-    def every_answer(state: ModelState, obs: Array, action: Array) -> Array:
-        rows = jax.vmap(network.apply, (0, None))(state.params, asked(state.scales, obs, action))
-        return jax.vmap(of_action, (0, None))(rows, action)
-
-    def predict(key: Key, state: ModelState, obs: Array, action: Array) -> Outcome:
-        every = every_answer(state, obs, action)
-        if settings.answer == "member":
-            answer = every[jax.random.randint(key, (), 0, members)]
-        else:
-            answer = sum(every[1:], start=every[0]) / members
-        numbers = state.scales.part(d, 2 * d + 1).original(answer[: d + 1])
-        return Outcome(env.project(obs + numbers[:d]), numbers[d], answer[d + 1] > 0.0)
-
-    def disagreement(state: ModelState, obs: Array, action: Array) -> Array:
-        """Mean deviation between members, in units of the real differences."""
-        return jnp.sqrt(jnp.mean(jnp.var(every_answer(state, obs, action)[:, :d], axis=0)))
-
-    def loss(params: Any, units: scales.Scales, batch: Transition, ended: Any) -> Array:
-        """Of one member: every part counts alike."""
-
-        def answered(rows: Transition) -> Array:
-            out = network.on_batch(params, asked(units, rows.obs, rows.action))
-            return jax.vmap(of_action)(out, rows.action)
-
-        out = answered(batch)
-        truth = jnp.column_stack([batch.next_obs - batch.obs, batch.reward])
-        square = jnp.square(out[:, : d + 1] - units.part(d, 2 * d + 1).normal(truth))
-        at_end = (batch.discount == 0.0).astype(jnp.float32)
-        entropy = jnp.mean(optax.sigmoid_binary_cross_entropy(out[:, -1], at_end))
-        if settings.normalise:
-            late = jnp.mean(optax.sigmoid_binary_cross_entropy(answered(ended[0])[:, -1], 1.0))
-            entropy = 0.5 * (entropy + jnp.where(ended[1], late, 0.0))
-        return jnp.mean(square[:, :d]) + jnp.mean(square[:, d]) + entropy
-
-    def learn(state: ModelState, key: Key, replay: ring.Ring) -> tuple[ModelState, Array]:
-        batch_key, end_key = jax.random.split(key)
-        batch = draw(batch_key if settings.normalise else key, replay, settings.batch_size)
-        ended = None
-        if settings.normalise:
-            ended = (
-                draw(end_key, state.ends, ENDS_DRAWN),
-                jnp.repeat(state.ends.total > 0, members),
-            )
-
-        def total(params: Any) -> tuple[Array, Array]:
-            errors = jax.vmap(loss, (0, None, 0, 0))(params, state.scales, batch, ended)
-            return jnp.sum(errors), errors
-
-        gradient, errors = jax.grad(total, has_aux=True)(state.params)
-        params, optimiser = adam.update(
-            gradient, state.optimiser, state.params, settings.learning_rate
-        )
-        return state._replace(params=params, optimiser=optimiser), jnp.mean(errors)
-
-    def draw(key: Key, rows: ring.Ring, count: int) -> Transition:
-        """For each member [members, count, …]."""
-        some = ring.sample(key, rows, members * count)
-        return jax.tree.map(lambda x: x.reshape(members, count, *x.shape[1:]), some)
-
-    def update(key: Key, state: ModelState, replay: ring.Ring) -> tuple[ModelState, Info]:
-        if settings.normalise:
-            step = ring.newest(replay)
-            row = jnp.concatenate([step.obs, step.next_obs - step.obs, step.reward[None]])
-            as_batch, ended = jax.tree.map(lambda x: x[None], step), step.discount == 0.0
-            state = state._replace(
-                scales=scales.update(state.scales, row),
-                ends=ring.extend(state.ends, as_batch, ended[None]),
-            )
-        if settings.updates == 1:
-            state, error = learn(state, key, replay)
-            return state, {"model_loss": error}
-        keys = jax.random.split(key, settings.updates)
-        state, errors = jax.lax.scan(lambda s, k: learn(s, k, replay), state, keys)
-        return state, {"model_loss": errors[-1]}
-
-    return Model(init, predict, update, disagreement if members > 1 else None)
 
 
 def with_known(model: Model, reward: Answer | None, terminated: Answer | None) -> Model:
