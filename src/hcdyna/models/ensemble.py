@@ -15,8 +15,11 @@ from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
 
-ENDS_KEPT, ENDS_DRAWN = 1_024, 32
-"""Steps that ended an episode: how many are remembered, and how many are drawn for an update."""
+RARE_KEPT, RARE_DRAWN = 1_024, 32
+"""Steps that ended an episode or paid unusually: how many are remembered, and drawn for an update.
+There may be one in a thousand, and they are what planning is about."""
+UNUSUAL = 3.0
+"""A reward is unusual if it is so many deviations from the mean."""
 
 
 class ModelState(NamedTuple):
@@ -27,8 +30,8 @@ class ModelState(NamedTuple):
     optimiser: adam.AdamState
     scales: scales.Scales
     """of observations, differences and reward [2d + 1]"""
-    ends: Any
-    """Ring of the steps that ended an episode; () if ends are learned as they come"""
+    rare: Any
+    """Ring of the rare steps; () if they are learned as they come"""
 
 
 class Learning(NamedTuple):
@@ -58,8 +61,8 @@ def ensemble(env: Environment, settings: Learning) -> Model:
         params = jax.vmap(network.init)(keys)
         obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
         blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
-        ends = ring.init(blank, ENDS_KEPT) if settings.normalise else ()
-        return ModelState(params, adam.init(params), scales.init(2 * d + 1), ends)
+        rare = ring.init(blank, RARE_KEPT) if settings.normalise else ()
+        return ModelState(params, adam.init(params), scales.init(2 * d + 1), rare)
 
     def asked(units: scales.Scales, obs: Array, action: Array) -> Array:
         obs = units.part(0, d).normal(obs)
@@ -88,35 +91,37 @@ def ensemble(env: Environment, settings: Learning) -> Model:
         """Mean deviation between members, in units of the real differences."""
         return jnp.sqrt(jnp.mean(jnp.var(every_answer(state, obs, action)[:, :d], axis=0)))
 
-    def loss(params: Any, units: scales.Scales, batch: Transition, ended: Any) -> Array:
-        """Of one member: every part counts alike."""
+    def loss(
+        params: Any, units: scales.Scales, batch: Transition, rare: Transition | None, some: Array
+    ) -> Array:
+        """Of one member: every part counts alike, and so do rare steps, if there are some."""
 
-        def answered(rows: Transition) -> Array:
+        def errors(rows: Transition) -> tuple[Array, Array, Array]:
             out = network.on_batch(params, asked(units, rows.obs, rows.action))
-            return jax.vmap(of_action)(out, rows.action)
+            out = jax.vmap(of_action)(out, rows.action)
+            truth = jnp.column_stack([rows.next_obs - rows.obs, rows.reward])
+            square = jnp.square(out[:, : d + 1] - units.part(d, 2 * d + 1).normal(truth))
+            ended = (rows.discount == 0.0).astype(jnp.float32)
+            entropy = jnp.mean(optax.sigmoid_binary_cross_entropy(out[:, -1], ended))
+            return jnp.mean(square[:, :d]), jnp.mean(square[:, d]), entropy
 
-        out = answered(batch)
-        truth = jnp.column_stack([batch.next_obs - batch.obs, batch.reward])
-        square = jnp.square(out[:, : d + 1] - units.part(d, 2 * d + 1).normal(truth))
-        at_end = (batch.discount == 0.0).astype(jnp.float32)
-        entropy = jnp.mean(optax.sigmoid_binary_cross_entropy(out[:, -1], at_end))
-        if settings.normalise:
-            late = jnp.mean(optax.sigmoid_binary_cross_entropy(answered(ended[0])[:, -1], 1.0))
-            entropy = 0.5 * (entropy + jnp.where(ended[1], late, 0.0))
-        return jnp.mean(square[:, :d]) + jnp.mean(square[:, d]) + entropy
+        moved, reward, ended = errors(batch)
+        if rare is None:
+            return moved + reward + ended
+        _, rare_reward, rare_ended = errors(rare)
+        rarely = jnp.where(some, rare_reward + rare_ended, 0.0)
+        return moved + 0.5 * (reward + ended + rarely)
 
     def learn(state: ModelState, key: Key, replay: ring.Ring) -> tuple[ModelState, Array]:
-        batch_key, end_key = jax.random.split(key)
-        batch = draw(batch_key if settings.normalise else key, replay, settings.batch_size)
-        ended = None
+        batch_key, rare_key = jax.random.split(key) if settings.normalise else (key, key)
+        batch = draw(batch_key, replay, settings.batch_size)
+        rare, some = None, jnp.zeros((), bool)
         if settings.normalise:
-            ended = (
-                draw(end_key, state.ends, ENDS_DRAWN),
-                jnp.repeat(state.ends.total > 0, members),
-            )
+            rare, some = draw(rare_key, state.rare, RARE_DRAWN), state.rare.total > 0
 
         def total(params: Any) -> tuple[Array, Array]:
-            errors = jax.vmap(loss, (0, None, 0, 0))(params, state.scales, batch, ended)
+            of_each = jax.vmap(loss, (0, None, 0, 0, None))
+            errors = of_each(params, state.scales, batch, rare, some)
             return jnp.sum(errors), errors
 
         gradient, errors = jax.grad(total, has_aux=True)(state.params)
@@ -134,11 +139,11 @@ def ensemble(env: Environment, settings: Learning) -> Model:
         if settings.normalise:
             step = ring.newest(replay)
             row = jnp.concatenate([step.obs, step.next_obs - step.obs, step.reward[None]])
-            as_batch, ended = jax.tree.map(lambda x: x[None], step), step.discount == 0.0
-            state = state._replace(
-                scales=scales.update(state.scales, row),
-                ends=ring.extend(state.ends, as_batch, ended[None]),
-            )
+            units = scales.update(state.scales, row)
+            unusual = jnp.abs(units.normal(row)[2 * d]) > UNUSUAL
+            keep, as_batch = (step.discount == 0.0) | unusual, jax.tree.map(lambda x: x[None], step)
+            rare = ring.extend(state.rare, as_batch, keep[None])
+            state = state._replace(scales=units, rare=rare)
         if settings.updates == 1:
             state, error = learn(state, key, replay)
             return state, {"model_loss": error}

@@ -56,8 +56,9 @@ class LearnedModel:
     """… and the share of real steps that may lead to new cells; if more do, cells are larger."""
     spread_limit: float = later(2.0, before=2.0, above=0)
     """Spread: members disagree beyond so many times what is usual on replayed steps."""
-    until_ends: int = later(20, before=20, at_least=1, at_most=MOST)
-    """Optimism is over when so many episodes have ended: there are no ends to look for."""
+    until_told: int = later(20, before=20, at_least=1, at_most=MOST)
+    """Optimism is over when so many steps have ended an episode or paid otherwise than the first:
+    then these say where to go."""
     reward: PythonOnly[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → the reward; None: learned."""
     terminated: PythonOnly[Answer | None] = later(None, before=None)
@@ -84,7 +85,7 @@ class LearnedModel:
             doubt = newness.doubt(rule, len(env.spec.low))
         else:
             doubt = spread.doubt(model, self.spread_limit)
-        return with_trust(model, env.spec, doubt, self.trust, self.until_ends)
+        return with_trust(model, env.spec, doubt, self.trust, self.until_told)
 
     def in_words(self, env: Environment) -> str:
         """For people: what is learned, and what is done where that is not enough."""
@@ -103,7 +104,7 @@ class LearnedModel:
             return None
         raise SettingsError(
             f"LearnedModel.ends = 'known': {env.spec.name} does not tell which states end an "
-            "episode; use learned, or give a function with Hosted(id, terminal=…)"
+            f"episode; use learned, or give a function with Hosted({env.spec.name!r}, terminal=…)"
         )
 
 

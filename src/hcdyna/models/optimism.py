@@ -28,8 +28,10 @@ class Best(NamedTuple):
     best: Array
     some: Array
     """Whether any reward was not zero."""
-    ends: Array
-    """How many episodes have ended."""
+    usual: Array
+    """The first reward."""
+    told: Array
+    """How many steps have ended an episode, or paid otherwise than the first one."""
 
 
 def init(d: int) -> Best:
@@ -41,6 +43,7 @@ def init(d: int) -> Best:
         jnp.full(d, jnp.nan),
         jnp.full((), -jnp.inf),
         jnp.zeros((), bool),
+        jnp.full((), jnp.nan),
         jnp.zeros((), jnp.int32),
     )
 
@@ -51,13 +54,15 @@ def update(best: Best, step: Transition, discount: float) -> Best:
     weight = jnp.where(goes_on, best.discount, 1.0)
     stretch = jnp.where(goes_on, best.stretch, 0.0) + weight * step.reward
     ended = step.discount == 0
+    usual = jnp.where(jnp.isnan(best.usual), step.reward, best.usual)
     return Best(
         stretch,
         weight * discount,
         jnp.where(ended, jnp.nan, step.next_obs),
         jnp.maximum(best.best, stretch),
         best.some | (step.reward != 0),
-        best.ends + ended,
+        usual,
+        best.told + (ended | (step.reward != usual)),
     )
 
 

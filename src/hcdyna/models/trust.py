@@ -29,7 +29,7 @@ class TrustState(NamedTuple):
     best: Any
 
 
-def with_trust(model: Model, spec: Spec, doubt: Doubt, trust: Trust, until_ends: int) -> Model:
+def with_trust(model: Model, spec: Spec, doubt: Doubt, trust: Trust, until_told: int) -> Model:
     """The same model, which tells what it does not know and what to take instead."""
     hopes = trust == "optimistic"
 
@@ -51,8 +51,9 @@ def with_trust(model: Model, spec: Spec, doubt: Doubt, trust: Trust, until_ends:
         unknown = doubt.unknown(state.doubt, state.model, obs, action, outcome)
         if not hopes:
             return unknown
-        # What is taken for an end though new may well be one, for better or worse.
-        return unknown & ~outcome.terminated & (state.best.ends < until_ends)
+        # Rewards that differ, and ends, say where to go: then there is no need to hope. And what
+        # the model takes for an end though it is new may well be one, for better or worse.
+        return unknown & ~outcome.terminated & (state.best.told < until_told)
 
     def instead(state: TrustState, outcome: Outcome) -> Outcome:
         return optimism.as_good_as_it_gets(state.best, outcome)

@@ -1,5 +1,6 @@
 """What is compiled of a run on the host: written for one agent, vmapped over all of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ from hcdyna.gymnasium.theirs.ends import Terminal
 from hcdyna.settings import Settings, agent_of
 from hcdyna.training.compiled import AgentLife, Numbers, of_agent, random_action
 from hcdyna.training.evaluation import STREAM, model_errors
-from hcdyna.types import Array, Box, Environment, Info, Transition
+from hcdyna.types import Array, Environment, Info, Transition
 
 
 def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
@@ -34,9 +35,9 @@ def world_now(static: Settings, life: AgentLife) -> Environment:
         for given, seen in zip((spec.low, spec.high), life.seen, strict=True)
     )
     known: Any = spec._replace(low=low, high=high)
-    return env._replace(
-        spec=known, project=Box(low, high), terminal=unscaled(env.terminal, life.scale)
-    )
+    given: Any = env.project
+    box = replace(given, low=low, high=high)
+    return env._replace(spec=known, project=box, terminal=unscaled(env.terminal, life.scale))
 
 
 def unscaled(terminal: Terminal | None, scale: Any) -> Terminal | None:

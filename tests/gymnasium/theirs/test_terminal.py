@@ -54,7 +54,10 @@ def climbing(environment, warmup=100, steps=300):
 
 @pytest.mark.parametrize("part", ["model", "search_control"])
 def test_what_asks_for_ends_is_refused_where_none_are_known(part, tmp_path):
-    given = {"model": "known_end", "search_control": HillClimbing(skip_terminal=True)}[part]
+    given = {
+        "model": LearnedModel(ends="known"),
+        "search_control": HillClimbing(skip_terminal=True),
+    }[part]
     settings = Settings(environment="Walk-v0", **{part: given})
     said = r"Walk-v0 does not tell which states end an episode; .*Hosted\('Walk-v0', terminal=…\)"
     with pytest.raises(SettingsError, match=said):

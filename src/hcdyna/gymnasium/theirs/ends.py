@@ -127,14 +127,26 @@ TERMINAL_OF: dict[str, Terminal] = {
 STANDARD = ("gymnasium.envs.", "hcdyna.gymnasium.ours.")
 
 
+ANGLES_OF = {"Acrobot-v1": 2, "Pendulum-v1": 1}
+"""Environments whose first variables are cosine and sine of so many angles."""
+
+
+def known_angles(name: str) -> int:
+    """How many leading pairs of variables are the cosine and sine of an angle."""
+    return ANGLES_OF.get(name.rpartition(":")[2], 0) if is_standard(name) else 0
+
+
 def known_terminal(name: str) -> Terminal | None:
-    """The function of an id, a module before a colon aside; None if there is none, or if the id was
-    registered anew with another class, other arguments or wrappers."""
-    id = name.rpartition(":")[2]
-    spec = gymnasium.registry.get(id)
+    """The function of an id, a module before a colon aside; None if there is none."""
+    return TERMINAL_OF.get(name.rpartition(":")[2]) if is_standard(name) else None
+
+
+def is_standard(name: str) -> bool:
+    """Whether an id was not registered anew with another class, other arguments or wrappers."""
+    spec = gymnasium.registry.get(name.rpartition(":")[2])
     if spec is None or spec.kwargs or spec.additional_wrappers:
-        return None
-    return TERMINAL_OF.get(id) if str(spec.entry_point).startswith(STANDARD) else None
+        return False
+    return str(spec.entry_point).startswith(STANDARD)
 
 
 def given_terminal(function: Terminal, spec: Spec) -> Terminal:

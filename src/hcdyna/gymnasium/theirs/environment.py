@@ -12,12 +12,13 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from hcdyna.gymnasium.theirs.ends import given_terminal, known_terminal
+from hcdyna.gymnasium.theirs.ends import given_terminal, known_angles, known_terminal
 from hcdyna.gymnasium.theirs.failure import Keeper, close, no_way_out, reason
 from hcdyna.settings import PythonOnly, check, number
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.importing import Unimported
 from hcdyna.settings.registry import is_hosted
+from hcdyna.settings.words import count
 from hcdyna.types import Array, Box, Environment, Spec
 
 NO_LIMIT = 2**31 - 1
@@ -52,6 +53,10 @@ class Hosted:
     """obs [d] → whether an episode ends there, a function of JAX; None: known for standard
     environments, else not."""
 
+    angles: int | None = number(None, at_least=0, at_most=1_000)
+    """How many pairs of variables, from the first on, are the cosine and sine of an angle; Π then
+    keeps them on the unit circle. None: known for standard environments, else 0."""
+
     def __post_init__(self) -> None:
         check(self)
         if not is_hosted(self.id):
@@ -73,7 +78,16 @@ class Hosted:
             terminal = None
         else:
             terminal = given_terminal(terminal, spec)
-        return Environment(spec, on_the_host, on_the_host, Box(spec.low, spec.high), terminal)
+        pairs = known_angles(self.id) if self.angles is None else self.angles
+        if 2 * pairs > len(spec.low):
+            raise SettingsError(
+                f"Hosted.angles = {pairs}: must be at most {len(spec.low) // 2}, since {self.id} "
+                f"has {count(len(spec.low), 'variable')}"
+            )
+        if self.scaling:  # what is scaled lies on no circle
+            pairs = 0
+        box = Box(spec.low, spec.high, pairs)
+        return Environment(spec, on_the_host, on_the_host, box, terminal)
 
     @property
     def usual(self) -> dict[str, str]:
