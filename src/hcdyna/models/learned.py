@@ -165,7 +165,9 @@ def networks(env: Environment, settings: LearnedModel) -> Model:
 
     def disagreement(state: ModelState, obs: Array, action: Array) -> Array:
         """Mean deviation between members, in units of the real differences."""
-        return jnp.sqrt(jnp.mean(jnp.var(every_answer(state, obs, action)[:, :d], axis=0)))
+        every = every_answer(state, obs, action)[:, :d]
+        # Seen from the first one, so that members that agree have no deviation of rounding.
+        return jnp.sqrt(jnp.mean(jnp.var(every - every[0], axis=0)))
 
     def loss(params: Any, units: scales.Scales, batch: Transition, ended: Any) -> Array:
         """Of one member: every part counts alike."""
@@ -185,14 +187,14 @@ def networks(env: Environment, settings: LearnedModel) -> Model:
         return jnp.mean(square[:, :d]) + jnp.mean(square[:, d]) + entropy
 
     def learn(state: ModelState, key: Key, replay: ring.Ring) -> tuple[ModelState, Array]:
-        batch_key, end_key = jax.random.split(key)
-        batch = draw(batch_key if settings.normalise else key, replay, settings.batch_size)
         ended = None
         if settings.normalise:
+            key, end_key = jax.random.split(key)
             ended = (
                 draw(end_key, state.ends, ENDS_DRAWN),
                 jnp.repeat(state.ends.total > 0, members),
             )
+        batch = draw(key, replay, settings.batch_size)
 
         def total(params: Any) -> tuple[Array, Array]:
             errors = jax.vmap(loss, (0, None, 0, 0))(params, state.scales, batch, ended)
