@@ -54,9 +54,12 @@ def climbing(environment, warmup=100, steps=300):
 
 @pytest.mark.parametrize("part", ["model", "search_control"])
 def test_what_asks_for_ends_is_refused_where_none_are_known(part, tmp_path):
-    given = {"model": "known_end", "search_control": HillClimbing(skip_terminal=True)}[part]
-    settings = Settings(environment="Walk-v0", **{part: given})
-    said = r"Walk-v0 does not tell which states end an episode; .*Hosted\('Walk-v0', terminal=…\)"
+    parts = {
+        "model": LearnedModel(ends="known"),
+        "search_control": HillClimbing(skip_terminal=True),
+    }
+    settings = Settings(environment="Walk-v0", **{part: parts[part]})
+    said = r"Walk-v0 does not tell which states end an episode; .*Hosted\(.*, terminal=…\)"
     with pytest.raises(SettingsError, match=said):
         train(settings, seeds=1, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
