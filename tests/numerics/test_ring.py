@@ -81,6 +81,14 @@ def test_a_call_that_keeps_nothing_changes_nothing():
     jax.tree.map(np.testing.assert_array_equal, after, before)
 
 
+def test_the_newest_item_is_the_one_added_last():
+    newest = jax.jit(ring.newest)
+    for n in (1, 2, 7, 8, 20):
+        assert newest(filled_with(range(n), 7))["whole"] == n - 1
+    several = extend(filled_with([1], 7), item(np.arange(4)), jnp.array([True, True, True, False]))
+    np.testing.assert_array_equal(newest(several)["pair"], [1.0, -1.0])
+
+
 def test_an_empty_ring_samples_its_zeros():
     drawn = sample(jax.random.key(0), ring.init(item(0), 5), 10)
     np.testing.assert_array_equal(drawn["whole"], np.zeros(10))

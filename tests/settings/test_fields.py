@@ -15,6 +15,7 @@ from hcdyna.settings.fields import (
     check,
     hints_of,
     kinds_of,
+    later,
     made,
     number,
     seeds_of,
@@ -161,3 +162,18 @@ def test_what_is_made_may_be_no_dataclass_and_what_goes_wrong_is_one_line():
         made(Plain, {"x": 1})
     with pytest.raises(SettingsError, match=r"^Picky: two lines$"):
         made(Picky, {})
+
+
+def test_a_later_field_has_bounds_and_knows_what_was_before():
+    @dataclasses.dataclass(frozen=True)
+    class Grown:
+        share: float = later(0.5, before=0.0, above=0, at_most=1)
+        members: int = later(3, before=1, at_least=1)
+
+        __post_init__ = check
+
+    assert Grown(members=4.0) == Grown(0.5, 4)
+    for values in ({"share": 0}, {"share": 1.5}, {"members": 0}, {"members": 1.5}):
+        with pytest.raises(SettingsError, match=rf"Grown.{next(iter(values))} = .*must be"):
+            Grown(**values)
+    assert [field.metadata["before"] for field in dataclasses.fields(Grown)] == [0.0, 1]

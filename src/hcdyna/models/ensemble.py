@@ -89,7 +89,9 @@ def ensemble(env: Environment, settings: Learning) -> Model:
 
     def disagreement(state: ModelState, obs: Array, action: Array) -> Array:
         """Mean deviation between members, in units of the real differences."""
-        return jnp.sqrt(jnp.mean(jnp.var(every_answer(state, obs, action)[:, :d], axis=0)))
+        every = every_answer(state, obs, action)[:, :d]
+        # Seen from the first one, so that members that agree have no deviation of rounding.
+        return jnp.sqrt(jnp.mean(jnp.var(every - every[0], axis=0)))
 
     def loss(
         params: Any, units: scales.Scales, batch: Transition, rare: Transition | None, some: Array
@@ -113,11 +115,11 @@ def ensemble(env: Environment, settings: Learning) -> Model:
         return moved + 0.5 * (reward + ended + rarely)
 
     def learn(state: ModelState, key: Key, replay: ring.Ring) -> tuple[ModelState, Array]:
-        batch_key, rare_key = jax.random.split(key) if settings.normalise else (key, key)
-        batch = draw(batch_key, replay, settings.batch_size)
         rare, some = None, jnp.zeros((), bool)
         if settings.normalise:
+            key, rare_key = jax.random.split(key)
             rare, some = draw(rare_key, state.rare, RARE_DRAWN), state.rare.total > 0
+        batch = draw(key, replay, settings.batch_size)
 
         def total(params: Any) -> tuple[Array, Array]:
             of_each = jax.vmap(loss, (0, None, 0, 0, None))

@@ -93,7 +93,7 @@ def visit(newness: Newness, rule: Rule, obs: Array) -> Newness:
 
 def is_new(newness: Newness, rule: Rule, obs: Array) -> Array:
     """Whether obs [d] lies in a cell that is not familiar; never, if no grid can be used."""
-    usable = newness.share <= rule.share
+    usable = (newness.share <= rule.share) & (newness.scales.seen >= LAID_OUT)
     visits = newness.visits[cell_of(newness, rule, obs, jnp.argmax(usable))]
     return jnp.any(usable) & (visits < rule.visits)
 

@@ -12,7 +12,7 @@ from hcdyna.types import Array, Outcome, Transition
 
 
 class Best(NamedTuple):
-    """The best discounted return of any stretch of experience.
+    """The best discounted return of a stretch of experience: no single reward is better.
 
     With a cost for each step that is the smallest cost, with one reward at a goal it is this
     reward, and with a reward for each step it is the return of the longest episode.
@@ -20,7 +20,7 @@ class Best(NamedTuple):
 
     stretch: Array
     """Discounted sum of the rewards of the present stretch; a new one begins when it is not above
-    zero …"""
+    zero, or when the next reward alone is as much …"""
     discount: Array
     """… and the discount of its next reward."""
     at: Array
@@ -50,9 +50,11 @@ def init(d: int) -> Best:
 
 def update(best: Best, step: Transition, discount: float) -> Best:
     """Take in one more real step."""
-    goes_on = jnp.all(step.obs == best.at) & (best.stretch > 0)
+    longer = best.stretch + best.discount * step.reward
+    # A reward far down a long stretch counts for little, but a new stretch may begin with it.
+    goes_on = jnp.all(step.obs == best.at) & (best.stretch > 0) & (longer > step.reward)
     weight = jnp.where(goes_on, best.discount, 1.0)
-    stretch = jnp.where(goes_on, best.stretch, 0.0) + weight * step.reward
+    stretch = jnp.where(goes_on, longer, step.reward)
     ended = step.discount == 0
     usual = jnp.where(jnp.isnan(best.usual), step.reward, best.usual)
     return Best(

@@ -15,6 +15,8 @@ from hcdyna.settings.errors import RunError
 
 SCALE = ".scale"
 """Not in the checkpoints of runs from before it was kept, for which it is measured again."""
+MODEL, MODEL_SCALES = ".dyna.model.", ".dyna.model.scales."
+"""Once, a learned model had a single network without an axis for members, and raw numbers."""
 
 
 def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
@@ -45,6 +47,10 @@ def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
         found = arrays.get(path)
         if found is None and path == SCALE:
             found = np.full((agents, *shape), np.nan, dtype)
+        if found is None and path.startswith(MODEL_SCALES):
+            found = np.zeros((agents, *shape), dtype)
+        if found is not None and path.startswith(MODEL) and (1, *found.shape[1:]) == shape:
+            found = found[:, None]
         if found is None or found.shape[1:] != shape or found.dtype != dtype:
             raise RunError(f"checkpoint: {path} is missing or of another shape")
         return found

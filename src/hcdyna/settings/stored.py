@@ -27,9 +27,8 @@ def as_of_before(plain: dict[str, Any]) -> dict[str, Any]:
 
 def _with_later(choice: str, part: Mapping[str, Any]) -> dict[str, Any]:
     name = part.get("name")
-    part = (
-        {**part, **RENAMED.get(name, {})} if choice == "model" and isinstance(name, str) else part
-    )
+    if choice == "model" and isinstance(name, str):
+        part = {**part, **RENAMED.get(name, {})}
     return {**_before(choice, part), **part}
 
 
@@ -41,7 +40,7 @@ def _without_later(choice: str, part: dict[str, Any]) -> dict[str, Any]:
 def _before(choice: str, part: Mapping[str, Any]) -> dict[str, Any]:
     """Field → what it means not to say it, of a part of ours."""
     group, name = CHOICES[choice], part.get("name")
-    if name not in registry.PARTS[group]:
+    if not isinstance(name, str) or name not in registry.PARTS[group]:
         return {}
     fields = dataclasses.fields(registry.lookup(group, name))
     return {x.name: x.metadata["before"] for x in fields if "before" in x.metadata}
