@@ -63,7 +63,8 @@ def show(axes: Axes, settings: Settings, model: LearnedModel, state: object, ste
     states = jnp.asarray(np.stack(np.meshgrid(x, v), axis=-1).reshape(-1, 2), jnp.float32)
     value = jax.vmap(partial(agent.value, state.agent))(states).reshape(GRID, GRID)
     rule = newness.Rule(model.cell_width, model.visits, model.new_share)
-    new = jax.vmap(partial(newness.is_new, state.model.doubt, rule))(states).reshape(GRID, GRID)
+    doubt = jax.tree.map(jnp.asarray, state.model.doubt)
+    new = jax.vmap(partial(newness.is_new, doubt, rule))(states).reshape(GRID, GRID)
     picture = axes.pcolormesh(x, v, value, cmap="viridis", shading="auto", rasterized=True)
     axes.figure.colorbar(picture, ax=axes, shrink=0.85, label="V̂" if steps > 10_000 else None)
     total = int(state.replay.total)
@@ -72,7 +73,7 @@ def show(axes: Axes, settings: Settings, model: LearnedModel, state: object, ste
     axes.contourf(x, v, new, levels=[0.5, 1.5], colors="none", hatches=["////"])
     axes.contour(x, v, new, levels=[0.5], colors=NEW, linewidths=1.2)
     axes.axvline(0.5, color="white", linestyle=":", linewidth=1)
-    ends = int(state.model.best.told)
+    ends = int(state.model.hope.told)
     over = ", optimism is over" if ends >= model.until_told else ""
     axes.set_title(f"{steps:,} steps, {ends} {'end' if ends == 1 else 'ends'}{over}", fontsize=9)
     axes.set_xlabel("position")

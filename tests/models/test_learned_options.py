@@ -12,7 +12,7 @@ import pytest
 from hcdyna import GridWorld, GridWorldContinuous, LearnedModel, MountainCar, SettingsError
 from hcdyna.experiments.paper.scale import AS_PRINTED
 from hcdyna.gymnasium.theirs.environment import Hosted
-from hcdyna.models.learned import ENDS_KEPT, networks
+from hcdyna.models.ensemble import RARE_KEPT, ensemble
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.devices import compiler_options
 from hcdyna.numerics.networks import mlp
@@ -66,7 +66,7 @@ def test_its_normalised_loss_by_hand(ended):
     row = row._replace(discount=jnp.full(1, 0.0 if ended else 0.99))
     start = model.init(jax.random.key(1))
     state, info = jax.jit(model.update)(KEY, start, replay_with(row))
-    assert int(state.ends.total) == ended
+    assert int(state.rare.total) == ended
     out = answers(jax.tree.map(lambda x: x[0], start.params), np.zeros(2))[row.action[0]]
     entropy = np.log1p(np.exp(-out[3])) if ended else 0.5 * np.log1p(np.exp(out[3]))
     expected = np.mean(out[:2] ** 2) + out[2] ** 2 + entropy
@@ -164,9 +164,9 @@ def only(state, member):
 
 
 def test_members_answer_together_or_one_at_random():
-    mean = networks(ENV, replace(ALONE, members=3))
-    member = networks(ENV, replace(ALONE, members=3, answer="member"))
-    single = networks(ENV, ALONE)
+    mean = ensemble(ENV, replace(ALONE, members=3))
+    member = ensemble(ENV, replace(ALONE, members=3, answer="member"))
+    single = ensemble(ENV, ALONE)
     state, _ = jax.jit(mean.update)(KEY, mean.init(KEY), some_replay(ENV))
     obs, action = jnp.array([0.4, 0.6]), jnp.int32(2)
     predict = jax.jit(single.predict)
@@ -181,7 +181,7 @@ def test_members_answer_together_or_one_at_random():
 
 
 def test_members_differ_by_where_they_began_and_by_their_rows():
-    model = networks(ENV, replace(ALONE, members=3))
+    model = ensemble(ENV, replace(ALONE, members=3))
     start = model.init(KEY)
     equal = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], x.shape), start.params)
     same = start._replace(params=equal, optimiser=adam.init(equal))
@@ -202,7 +202,7 @@ def test_members_differ_by_where_they_began_and_by_their_rows():
 
 def test_spread_by_hand():
     """The root of the mean variance of the differences, in units of the real ones."""
-    model = networks(ENV, replace(ALONE, members=3))
+    model = ensemble(ENV, replace(ALONE, members=3))
     state = model.init(KEY)
     obs = np.array([0.4, 0.6])
     said = [answers(jax.tree.map(lambda x, i=i: x[i], state.params), obs)[2, :2] for i in range(3)]
@@ -212,7 +212,7 @@ def test_spread_by_hand():
 
 def test_three_updates_are_three_times_one():
     settings = replace(AS_PRINTED, hidden=(4,), batch_size=3)
-    many, one = (networks(ENV, replace(settings, updates=n)) for n in (3, 1))
+    many, one = (ensemble(ENV, replace(settings, updates=n)) for n in (3, 1))
     replay, start = some_replay(ENV), one.init(jax.random.key(1))
     after, info = jax.jit(many.update)(KEY, start, replay)
     by_hand, update = start, jax.jit(one.update)
@@ -224,11 +224,11 @@ def test_three_updates_are_three_times_one():
 
 
 def test_many_updates_of_a_step_take_it_in_once():
-    model = networks(ENV, replace(ALONE, updates=3))
+    model = ensemble(ENV, replace(ALONE, updates=3))
     row = jax.tree.map(lambda x: x[:1], some_transitions(ENV, 2))
     state, _ = jax.jit(model.update)(KEY, model.init(KEY), replay_with(row))
-    assert (int(state.scales.seen), int(state.ends.total)) == (1, 1)
-    assert state.ends.capacity == ENDS_KEPT
+    assert (int(state.scales.seen), int(state.rare.total)) == (1, 1)
+    assert state.rare.capacity == RARE_KEPT
 
 
 @pytest.mark.parametrize("ends", ["auto", "known"])

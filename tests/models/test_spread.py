@@ -7,7 +7,7 @@ import pytest
 
 from hcdyna import GridWorld, LearnedModel
 from hcdyna.models import spread
-from hcdyna.models.learned import networks
+from hcdyna.models.ensemble import ensemble
 from hcdyna.numerics import ring
 from hcdyna.testing import some_replay, some_states
 from hcdyna.types import Model, Outcome, Transition
@@ -45,7 +45,7 @@ def test_what_is_usual_follows_the_quantile(size):
 
 
 def test_members_that_agree_are_never_doubtful_and_others_are():
-    model = networks(ENV, LearnedModel(hidden=(8,), members=3))
+    model = ensemble(ENV, LearnedModel(hidden=(8,), members=3))
     doubt, replay = spread.doubt(model, 2.0), some_replay(ENV)
     state = model.init(jax.random.key(0))
     equal = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], x.shape), state.params)

@@ -32,12 +32,12 @@ UPPER_HALF = Doubt(
 """The true model, as far as y = 0.5."""
 
 
-def parts(kind, trust, until_ends=3):
+def parts(kind, trust, until_told=3):
     environment, agent = KINDS[kind]
     env = environment.build()
     model = TrueModel().build(env)
     if trust != "trust":
-        model = with_trust(model, env.spec, UPPER_HALF, trust, until_ends)
+        model = with_trust(model, env.spec, UPPER_HALF, trust, until_told)
     return env, agent.build(env.spec), model
 
 
@@ -156,7 +156,7 @@ def test_a_time_step_learns_and_tells_the_share_that_was_doubtful(kind, trust):
     assert info["doubtful"] == 1
     assert state.model.doubt == 2
     if trust == "optimistic":
-        assert (state.model.best.ends, state.model.best.best) == (1, -1)
+        assert (state.model.best.told, state.model.best.best) == (1, -1)
     else:
         assert state.model.best == ()
 

@@ -4,16 +4,20 @@ With discrete actions a network takes s and answers for every action; with conti
 (s, a) and answers for this one.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from hcdyna.models import scales
+from hcdyna.models import pay, scales
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
+
+Answer = Callable[[Array, Array, Array], Array]
+"""obs [d], action, next_obs [d] → a scalar."""
 
 RARE_KEPT, RARE_DRAWN = 1_024, 32
 """Steps that ended an episode or paid unusually: how many are remembered, and drawn for an update.
@@ -31,7 +35,9 @@ class ModelState(NamedTuple):
     scales: scales.Scales
     """of observations, differences and reward [2d + 1]"""
     rare: Any
-    """Ring of the rare steps; () if they are learned as they come"""
+    """Ring of the rare steps; () if they are learned as they come, as …"""
+    pay: Any
+    """… rewards are"""
 
 
 class Learning(NamedTuple):
@@ -47,8 +53,13 @@ class Learning(NamedTuple):
     answer: Literal["mean", "member"]
 
 
-def ensemble(env: Environment, settings: Learning) -> Model:
-    """The model that believes all that its networks say."""
+def ensemble(
+    env: Environment,
+    settings: Learning,
+    known_reward: Answer | None = None,
+    known_end: Answer | None = None,
+) -> Model:
+    """The model that believes all that its networks say, and what is known beside it."""
     spec, members = env.spec, settings.members
     num_actions, size, d = spec.num_actions, spec.action_size or 0, len(spec.low)
     # For each answer: d differences, the reward, and the log-odds that the episode ends.
@@ -62,7 +73,16 @@ def ensemble(env: Environment, settings: Learning) -> Model:
         obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
         blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
         rare = ring.init(blank, RARE_KEPT) if settings.normalise else ()
-        return ModelState(params, adam.init(params), scales.init(2 * d + 1), rare)
+        paid = pay.init() if settings.normalise else ()
+        return ModelState(params, adam.init(params), scales.init(2 * d + 1), rare, paid)
+
+    def units_of(state: ModelState) -> scales.Scales:
+        """What to measure observations, differences and reward in [2d + 1]."""
+        if not settings.normalise:
+            return state.scales
+        reward = pay.unit(state.pay, state.scales.deviation[-1])
+        variance = jnp.asarray(state.scales.variance).at[-1].set(jnp.square(reward))
+        return state.scales._replace(variance=variance)
 
     def asked(units: scales.Scales, obs: Array, action: Array) -> Array:
         obs = units.part(0, d).normal(obs)
@@ -75,7 +95,7 @@ def ensemble(env: Environment, settings: Learning) -> Model:
         return jax.nn.one_hot(action, num_actions) @ row.reshape(num_actions, d + 2)
 
     def every_answer(state: ModelState, obs: Array, action: Array) -> Array:
-        rows = jax.vmap(network.apply, (0, None))(state.params, asked(state.scales, obs, action))
+        rows = jax.vmap(network.apply, (0, None))(state.params, asked(units_of(state), obs, action))
         return jax.vmap(of_action, (0, None))(rows, action)
 
     def predict(key: Key, state: ModelState, obs: Array, action: Array) -> Outcome:
@@ -84,8 +104,16 @@ def ensemble(env: Environment, settings: Learning) -> Model:
             answer = every[jax.random.randint(key, (), 0, members)]
         else:
             answer = sum(every[1:], start=every[0]) / members
-        numbers = state.scales.part(d, 2 * d + 1).original(answer[: d + 1])
-        return Outcome(env.project(obs + numbers[:d]), numbers[d], answer[d + 1] > 0.0)
+        numbers = units_of(state).part(d, 2 * d + 1).original(answer[: d + 1])
+        next_obs, reward, end = env.project(obs + numbers[:d]), numbers[d], answer[d + 1] > 0.0
+        if known_end is not None:
+            end = jnp.asarray(known_end(obs, action, next_obs)).astype(bool).reshape(())
+        if known_reward is not None:
+            reward = known_reward(obs, action, next_obs)
+            reward = jnp.asarray(reward, jnp.float32).reshape(())
+        elif settings.normalise:
+            reward = pay.settled(state.pay, reward, end)
+        return Outcome(next_obs, reward, end)
 
     def disagreement(state: ModelState, obs: Array, action: Array) -> Array:
         """Mean deviation between members, in units of the real differences."""
@@ -123,7 +151,7 @@ def ensemble(env: Environment, settings: Learning) -> Model:
 
         def total(params: Any) -> tuple[Array, Array]:
             of_each = jax.vmap(loss, (0, None, 0, 0, None))
-            errors = of_each(params, state.scales, batch, rare, some)
+            errors = of_each(params, units_of(state), batch, rare, some)
             return jnp.sum(errors), errors
 
         gradient, errors = jax.grad(total, has_aux=True)(state.params)
@@ -145,7 +173,8 @@ def ensemble(env: Environment, settings: Learning) -> Model:
             unusual = jnp.abs(units.normal(row)[2 * d]) > UNUSUAL
             keep, as_batch = (step.discount == 0.0) | unusual, jax.tree.map(lambda x: x[None], step)
             rare = ring.extend(state.rare, as_batch, keep[None])
-            state = state._replace(scales=units, rare=rare)
+            paid = pay.update(state.pay, step.reward, step.discount == 0.0)
+            state = state._replace(scales=units, rare=rare, pay=paid)
         if settings.updates == 1:
             state, error = learn(state, key, replay)
             return state, {"model_loss": error}

@@ -1,22 +1,16 @@
 """A model learned online, which knows what it does not know."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import jax.numpy as jnp
+from typing import Literal
 
 from hcdyna.models import newness, spread
-from hcdyna.models.ensemble import Learning, ensemble
+from hcdyna.models.ensemble import Answer, Learning, ensemble
 from hcdyna.models.trust import Trust, with_trust
 from hcdyna.numerics.networks import Activation
 from hcdyna.settings import PythonOnly, check, check_hidden, later, number, registry
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import MOST
-from hcdyna.types import Array, Environment, Key, Model, Outcome
-
-Answer = Callable[[Array, Array, Array], Array]
-"""obs [d], action, next_obs [d] → a scalar."""
+from hcdyna.types import Environment, Model
 
 
 @dataclass(frozen=True)
@@ -43,8 +37,9 @@ class LearnedModel:
     ends: Literal["auto", "known", "learned"] = later("auto", before="learned")
     """Where episodes end: as the environment knows, or learned. auto: known, where it does."""
     trust: Trust = later("optimistic", before="trust")
-    """What to do where the model does not know: take it for an end as good as any return so far,
-    replace the row by a replayed one, or trust the model."""
+    """What to do where the model does not know: take it for an end with the best reward so far, as
+    long as steps cost and there is nothing else to go by; replace the row by a replayed one; or
+    trust the model."""
     doubt: Literal["newness", "spread"] = later("newness", before="newness")
     """The model does not know what a step is like that leads to a new state, or on whose outcome
     its members disagree."""
@@ -57,8 +52,7 @@ class LearnedModel:
     spread_limit: float = later(2.0, before=2.0, above=0)
     """Spread: members disagree beyond so many times what is usual on replayed steps."""
     until_told: int = later(20, before=20, at_least=1, at_most=MOST)
-    """Optimism is over when so many steps have ended an episode or paid otherwise than the first:
-    then these say where to go."""
+    """Optimism is over when so many steps have ended an episode, or paid unlike the first."""
     reward: PythonOnly[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → the reward; None: learned."""
     terminated: PythonOnly[Answer | None] = later(None, before=None)
@@ -77,7 +71,7 @@ class LearnedModel:
                 "space, and this model needs a continuous one"
             )
         learning = Learning(*(getattr(self, name) for name in Learning._fields))
-        model = with_known(ensemble(env, learning), self.reward, self.known_end(env))
+        model = ensemble(env, learning, self.reward, self.known_end(env))
         if self.trust == "trust":
             return model
         if self.doubt == "newness":
@@ -85,7 +79,7 @@ class LearnedModel:
             doubt = newness.doubt(rule, len(env.spec.low))
         else:
             doubt = spread.doubt(model, self.spread_limit)
-        return with_trust(model, env.spec, doubt, self.trust, self.until_told)
+        return with_trust(model, doubt, self.trust, self.until_told)
 
     def in_words(self, env: Environment) -> str:
         """For people: what is learned, and what is done where that is not enough."""
@@ -106,22 +100,3 @@ class LearnedModel:
             f"LearnedModel.ends = 'known': {env.spec.name} does not tell which states end an "
             f"episode; use learned, or give a function with Hosted({env.spec.name!r}, terminal=…)"
         )
-
-
-def with_known(model: Model, reward: Answer | None, terminated: Answer | None) -> Model:
-    """The same model, with a reward or an end that need not be learned."""
-    if reward is None and terminated is None:
-        return model
-
-    def predict(key: Key, state: Any, obs: Array, action: Array) -> Outcome:
-        outcome = model.predict(key, state, obs, action)
-        around = (obs, action, outcome.next_obs)
-        if reward is not None:
-            known = jnp.asarray(reward(*around), jnp.float32).reshape(())
-            outcome = outcome._replace(reward=known)
-        if terminated is not None:
-            end = jnp.asarray(terminated(*around)).astype(bool).reshape(())
-            outcome = outcome._replace(terminated=end)
-        return outcome
-
-    return model._replace(predict=predict)

@@ -1,7 +1,11 @@
 """As good as it gets: what a new state is taken to be worth (R-max; Brafman & Tennenholtz, 2002).
 
-Where no end has been seen, a model says "never", and planning there makes every state as bad as
-going on for ever. So a state that is new counts as an end of the best worth seen so far.
+Where every step costs and no end has been seen, a model says that the cost goes on for ever, and
+planning makes every state that bad. So a new state counts as an end with the best reward so far.
+
+Only there: the costs of what is known soon outweigh such a hope if it was wrong. Where steps cost
+nothing, nothing but the discount would wear it off, and where rewards differ from step to step,
+they say where to go.
 """
 
 from typing import NamedTuple
@@ -11,65 +15,34 @@ import jax.numpy as jnp
 from hcdyna.types import Array, Outcome, Transition
 
 
-class Best(NamedTuple):
-    """The best discounted return of a stretch of experience: no single reward is better.
+class Hope(NamedTuple):
+    """What rewards have told."""
 
-    With a cost for each step that is the smallest cost, with one reward at a goal it is this
-    reward, and with a reward for each step it is the return of the longest episode.
-    """
-
-    stretch: Array
-    """Discounted sum of the rewards of the present stretch; a new one begins when it is not above
-    zero, or when the next reward alone is as much …"""
-    discount: Array
-    """… and the discount of its next reward."""
-    at: Array
-    """[d] where that reward will be earned, if the episode goes on"""
-    best: Array
-    some: Array
-    """Whether any reward was not zero."""
     usual: Array
-    """The first reward."""
+    """The first reward; NaN: none yet."""
+    best: Array
+    """The largest one."""
     told: Array
     """How many steps have ended an episode, or paid otherwise than the first one."""
 
 
-def init(d: int) -> Best:
+def init() -> Hope:
     """No reward seen yet."""
-    zero = jnp.zeros(())
-    return Best(
-        zero,
-        jnp.ones(()),
-        jnp.full(d, jnp.nan),
-        jnp.full((), -jnp.inf),
-        jnp.zeros((), bool),
-        jnp.full((), jnp.nan),
-        jnp.zeros((), jnp.int32),
-    )
+    return Hope(jnp.full((), jnp.nan), jnp.full((), -jnp.inf), jnp.zeros((), jnp.int32))
 
 
-def update(best: Best, step: Transition, discount: float) -> Best:
+def update(hope: Hope, step: Transition) -> Hope:
     """Take in one more real step."""
-    longer = best.stretch + best.discount * step.reward
-    # A reward far down a long stretch counts for little, but a new stretch may begin with it.
-    goes_on = jnp.all(step.obs == best.at) & (best.stretch > 0) & (longer > step.reward)
-    weight = jnp.where(goes_on, best.discount, 1.0)
-    stretch = jnp.where(goes_on, longer, step.reward)
-    ended = step.discount == 0
-    usual = jnp.where(jnp.isnan(best.usual), step.reward, best.usual)
-    return Best(
-        stretch,
-        weight * discount,
-        jnp.where(ended, jnp.nan, step.next_obs),
-        jnp.maximum(best.best, stretch),
-        best.some | (step.reward != 0),
-        usual,
-        best.told + (ended | (step.reward != usual)),
-    )
+    usual = jnp.where(jnp.isnan(hope.usual), step.reward, hope.usual)
+    told = (step.discount == 0) | (step.reward != usual)
+    return Hope(usual, jnp.maximum(hope.best, step.reward), hope.told + told)
 
 
-def as_good_as_it_gets(best: Best, outcome: Outcome) -> Outcome:
-    """The end of the episode, with the best return so far; 1 where all rewards were zero, since
-    any number above that will do."""
-    worth = jnp.where(best.some, best.best, 1.0)
-    return Outcome(outcome.next_obs, worth, jnp.ones((), bool))
+def is_left(hope: Hope, until_told: int) -> Array:
+    """Whether there is reason to hope: steps cost, and little was told about where to go."""
+    return (hope.usual < 0) & (hope.told < until_told)
+
+
+def as_good_as_it_gets(hope: Hope, outcome: Outcome) -> Outcome:
+    """The end of the episode, with the best reward so far."""
+    return Outcome(outcome.next_obs, hope.best, jnp.ones((), bool))

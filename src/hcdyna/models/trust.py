@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from hcdyna.models import optimism
 from hcdyna.numerics import ring
-from hcdyna.types import Array, Info, Key, Model, Outcome, Spec
+from hcdyna.types import Array, Info, Key, Model, Outcome
 
 Trust = Literal["optimistic", "replay", "trust"]
 
@@ -22,41 +22,37 @@ class Doubt(NamedTuple):
 
 
 class TrustState(NamedTuple):
-    """The model's state, that of its doubt, and the best return so far (or (), if nobody asks)."""
+    """The model's state, that of its doubt, and what is hoped for (or (), if nothing is)."""
 
     model: Any
     doubt: Any
-    best: Any
+    hope: Any
 
 
-def with_trust(model: Model, spec: Spec, doubt: Doubt, trust: Trust, until_told: int) -> Model:
+def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int) -> Model:
     """The same model, which tells what it does not know and what to take instead."""
     hopes = trust == "optimistic"
 
     def init(key: Key) -> TrustState:
-        best = optimism.init(len(spec.low)) if hopes else ()
-        return TrustState(model.init(key), doubt.init(), best)
+        return TrustState(model.init(key), doubt.init(), optimism.init() if hopes else ())
 
     def predict(key: Key, state: TrustState, obs: Array, action: Array) -> Outcome:
         return model.predict(key, state.model, obs, action)
 
     def update(key: Key, state: TrustState, replay: ring.Ring) -> tuple[TrustState, Info]:
         inner, info = model.update(key, state.model, replay)
-        best = state.best
-        if hopes:
-            best = optimism.update(best, ring.newest(replay), spec.discount)
-        return TrustState(inner, doubt.update(key, state.doubt, inner, replay), best), info
+        hope = optimism.update(state.hope, ring.newest(replay)) if hopes else ()
+        return TrustState(inner, doubt.update(key, state.doubt, inner, replay), hope), info
 
     def doubtful(state: TrustState, obs: Array, action: Array, outcome: Outcome) -> Array:
         unknown = doubt.unknown(state.doubt, state.model, obs, action, outcome)
         if not hopes:
             return unknown
-        # Rewards that differ, and ends, say where to go: then there is no need to hope. And what
-        # the model takes for an end though it is new may well be one, for better or worse.
-        return unknown & ~outcome.terminated & (state.best.told < until_told)
+        # What the model takes for an end though it is new may well be one, for better or worse.
+        return unknown & ~outcome.terminated & optimism.is_left(state.hope, until_told)
 
     def instead(state: TrustState, outcome: Outcome) -> Outcome:
-        return optimism.as_good_as_it_gets(state.best, outcome)
+        return optimism.as_good_as_it_gets(state.hope, outcome)
 
     spread = model.spread
     return Model(
