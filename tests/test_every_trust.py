@@ -8,12 +8,12 @@ import itertools
 
 import numpy as np
 import pytest
-from test_every_combination import SMALL, TABLE, power_fails_after, same_files
 
 import hcdyna
 from hcdyna.cli import main
 from hcdyna.models import newness
 from hcdyna.runs import saving
+from test_every_combination import SMALL, TABLE, power_fails_after, same_files
 
 KINDS = ("compiled", "continuous", "hosted", "hosted continuous")
 DOUBTS = {
