@@ -67,7 +67,7 @@ def test_its_normalised_loss_by_hand(ended):
     state, info = jax.jit(model.update)(KEY, start, replay_with(row))
     assert int(state.rare.total) == ended
     out = answers(jax.tree.map(lambda x: x[0], start.params), np.zeros(2))[row.action[0]]
-    entropy = np.log1p(np.exp(-out[3])) if ended else 0.5 * np.log1p(np.exp(out[3]))
+    entropy = np.log1p(np.exp(-out[3] if ended else out[3]))
     expected = np.mean(out[:2] ** 2) + out[2] ** 2 + entropy
     np.testing.assert_allclose(info["model_loss"], expected, rtol=1e-5)
 
@@ -80,14 +80,15 @@ def test_an_end_of_long_ago_counts_as_much_as_all_other_steps():
     update = jax.jit(model.update)
     state, _ = update(KEY, model.init(jax.random.key(1)), replay_with(first))
     after, info = update(KEY, state, replay_with(last))
-    assert int(after.ends.total) == 1
+    assert int(after.rare.total) == 1
     seen = np.column_stack([rows.obs, rows.next_obs - rows.obs, rows.reward])
     mean, deviation = seen.mean(0), np.where(seen.std(0) > 0, seen.std(0), 1.0)
     normal = (seen - mean) / deviation
     params = jax.tree.map(lambda x: x[0], state.params)
     end, now = (answers(params, normal[i, :2])[rows.action[i]] for i in (0, 1))
-    entropy = 0.5 * (np.log1p(np.exp(now[3])) + np.log1p(np.exp(-end[3])))
-    expected = np.mean((now[:2] - normal[1, 2:4]) ** 2) + (now[2] - normal[1, 4]) ** 2 + entropy
+    entropy = np.log1p(np.exp(now[3])) + np.log1p(np.exp(-end[3]))
+    reward = (now[2] - normal[1, 4]) ** 2 + (end[2] - normal[0, 4]) ** 2
+    expected = np.mean((now[:2] - normal[1, 2:4]) ** 2) + 0.5 * (reward + entropy)
     np.testing.assert_allclose(info["model_loss"], expected, rtol=1e-4)
     outcome = model.predict(KEY, after, rows.obs[0], rows.action[0])
     said = answers(jax.tree.map(lambda x: x[0], after.params), normal[0, :2])[rows.action[0]]

@@ -9,6 +9,7 @@ import pytest
 
 from hcdyna import DDPG, DQN, GridWorld, GridWorldContinuous, LearnedModel, Training, TrueModel
 from hcdyna.dyna import compose
+from hcdyna.models.optimism import Hope
 from hcdyna.models.trust import Doubt, with_trust
 from hcdyna.planning import complete, draw_mini_batches
 from hcdyna.planning.budget import budget_of
@@ -44,8 +45,8 @@ def parts(kind, trust, until_told=3):
 def scene_of(env, model, ends=0):
     state = model.init(KEY)
     if model.instead is not None:
-        best = state.best._replace(best=jnp.float32(BEST), some=True, ends=jnp.int32(ends))
-        state = state._replace(best=best)
+        hope = Hope(usual=jnp.float32(-1), best=jnp.float32(BEST), told=jnp.int32(ends))
+        state = state._replace(hope=hope)
     replay = some_replay(env)
     replay = replay._replace(data=replay.data._replace(reward=jnp.full(32, -7.0)))  # tells replay
     return Scene(
@@ -158,7 +159,7 @@ def test_a_time_step_learns_and_tells_the_share_that_was_doubtful(kind, trust):
     if trust == "optimistic":
         assert (state.model.hope.told, state.model.hope.best) == (1, -1)
     else:
-        assert state.model.best == ()
+        assert state.model.hope == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -124,7 +124,7 @@ def ensemble(
     def loss(
         params: Any, units: scales.Scales, batch: Transition, rare: Transition | None, some: Array
     ) -> Array:
-        """Of one member: every part counts alike, and so do rare steps, if there are some."""
+        """Of one member: every part counts alike; of reward and end, half by rare steps, if any."""
 
         def errors(rows: Transition) -> tuple[Array, Array, Array]:
             out = network.on_batch(params, asked(units, rows.obs, rows.action))
@@ -139,7 +139,7 @@ def ensemble(
         if rare is None:
             return moved + reward + ended
         _, rare_reward, rare_ended = errors(rare)
-        rarely = jnp.where(some, rare_reward + rare_ended, 0.0)
+        rarely = jnp.where(some, rare_reward + rare_ended, reward + ended)
         return moved + 0.5 * (reward + ended + rarely)
 
     def learn(state: ModelState, key: Key, replay: ring.Ring) -> tuple[ModelState, Array]:
