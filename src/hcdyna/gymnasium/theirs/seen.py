@@ -14,13 +14,13 @@ def as_seen(hosted: Hosted, seen: Any, scale: Any) -> Environment:
     """The environment with Π where the agent has been, if the Box has no bounds; `seen` and `scale`
     are those of its `AgentLife`."""
     env = hosted.build()
-    spec = env.spec
+    spec: Any = env.spec  # bounds may be traced here
     finite = np.isfinite(spec.low) & np.isfinite(spec.high) & (not hosted.scaling)
     low, high = (
         jnp.where(finite, given, mine)
         for given, mine in zip((spec.low, spec.high), seen, strict=True)
     )
-    known: Any = spec._replace(low=low, high=high)
+    known = spec._replace(low=low, high=high)
     return env._replace(spec=known, project=Box(low, high), terminal=unscaled(env.terminal, scale))
 
 
