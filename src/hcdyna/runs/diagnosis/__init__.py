@@ -8,7 +8,8 @@ import jax
 import numpy as np
 
 from hcdyna.numerics.devices import start
-from hcdyna.runs.diagnosis.causes import Case, judged
+from hcdyna.runs.diagnosis.case import Case
+from hcdyna.runs.diagnosis.causes import judged
 from hcdyna.runs.diagnosis.looking import compiled
 from hcdyna.runs.diagnosis.measuring import Measured, measure
 from hcdyna.runs.diagnosis.table import WIDTH, Row, in_lines, rows_of

@@ -2,49 +2,34 @@
 
 `CAUSES` is in order of precedence. What comes first makes the rest irrelevant (nothing is planned)
 or does more harm: a model without ends spoils every value, a wrong next state those around it, and
-a model that is wrong only where planning asks it leaves the replayed half of a mini-batch right.
+a model that is wrong only where planning asks it leaves the replayed part of a mini-batch right.
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from hcdyna.environments.variables import named_variables
-from hcdyna.runs.diagnosis.measuring import Measured, Side
-from hcdyna.settings import Settings, registry
+from hcdyna.runs.diagnosis.case import (
+    WRONG,
+    Case,
+    about_error,
+    about_reward,
+    beyond_chance,
+    mean_of,
+    where,
+    why,
+    worst,
+)
+from hcdyna.settings import registry
 from hcdyna.settings.words import count
-from hcdyna.types import Spec
 
-WRONG = 0.5
-"""An error above half of the real change, or of the spread of rewards, beyond the world's noise."""
-WRONG_CONSTANT = 0.1
-"""The same for a constant reward, as a share of it."""
 MANY_IMAGINED = 0.02
 """Share of the steps that go on which a sound model may take for ends."""
 MOST_DOUBTFUL = 0.5
 """Share of the planned outcomes that a model which planning can use may not know."""
 BEYOND = 0.1
 """How far values may lie outside the possible returns, as a share of their range."""
-
-
-class Case(NamedTuple):
-    """What there is to judge by."""
-
-    settings: Settings
-    spec: Spec
-    measured: Measured
-    """[agents, …]"""
-
-    @property
-    def tabular(self) -> bool:
-        return self.spec.num_states is not None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the variables."""
-        return named_variables(self.spec.name, self.spec.low.size)
 
 
 def judged(case: Case) -> tuple[str, str]:
@@ -106,12 +91,12 @@ def ends(case: Case) -> str | None:
     if case.spec.discount == 0 or np.isnan(side.missed).all():
         return None
     seen, steps = int(side.ends.sum()), int(side.rows.sum())
-    missed, imagined = int(np.nansum(side.missed)), int(np.nansum(side.imagined))
-    if seen and missed > seen / 2:
+    missed, imagined = beyond_chance(side)
+    if missed > seen / 2:
         real = f"{seen:,} of {count(steps, 'real step')} ended an episode"
-        what = f"never predicts an end, though {real}"
-        if missed < seen:
-            what = f"misses {missed:,} of the ends: {real}"
+        what = f"misses {missed:,} of the ends: {real}"
+        if missed == seen:
+            what = f"never predicts an end, though {real}"
         return (
             f"The model {what}: planning makes every state look as bad (or good) as going on for "
             "ever."
@@ -146,9 +131,9 @@ def where_it_plans(case: Case) -> str | None:
     if found is not None and found[1] > WRONG:
         said = about_error(case, *found)
     elif said is None:
-        rows, seen, missed = (float(np.nansum(x)) for x in (side.rows, side.ends, side.missed))
-        imagined = float(np.nansum(side.imagined))
-        if seen > MANY_IMAGINED * rows and missed > seen / 2:
+        rows, seen = (int(np.nansum(x)) for x in (side.rows, side.ends))
+        missed, imagined = beyond_chance(side)
+        if missed > max(seen / 2, MANY_IMAGINED * rows):
             said = f"it misses {missed / seen:.0%} of the ends"
         elif imagined > MANY_IMAGINED * rows:
             said = f"{imagined / rows:.1%} of the outcomes are taken for ends, but are none"
@@ -217,63 +202,3 @@ CAUSES: dict[str, Callable[[Case], str | None]] = {
     "values": values,
 }
 """Name → what to say if it is one, in order of precedence; if none is, the model is sound."""
-
-
-def mean_of(x: np.ndarray) -> float:
-    """Mean over agents of what is known; NaN: nothing is."""
-    known = x[~np.isnan(x)]
-    return float(known.mean()) if len(known) else math.nan
-
-
-def beyond(error: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """The part of an error that is not the noise of the world; both are root mean squares.
-
-    Noise that is not known counts as none.
-    """
-    left = np.square(error) - np.square(np.nan_to_num(noise))
-    return np.sqrt(np.maximum(left, 0.0))
-
-
-def worst(side: Side) -> tuple[int, float] | None:
-    """The variable with the largest error, and that error beyond noise; None: not known."""
-    each = beyond(side.next_state, side.next_state_noise)
-    errors = np.array([mean_of(column) for column in each.T])
-    if np.isnan(errors).all():
-        return None
-    variable = int(np.nanargmax(errors))
-    return variable, float(errors[variable])
-
-
-def about_error(case: Case, variable: int, error: float) -> str:
-    """Half a sentence."""
-    if case.tabular:
-        return f"{error**2:.0%} of them, beyond what the world itself leaves to chance"
-    number, name = f"variable {variable}", case.names[variable]
-    which = number if name == number else f"{number} ({name})"
-    return f"the error of {which} is {error:.2f} of its real change"
-
-
-def about_reward(case: Case, side: Side) -> str | None:
-    """Half a sentence; None: it is not wrong."""
-    error = mean_of(beyond(side.reward, side.reward_noise))
-    if case.measured.constant_reward.all():
-        limit = WRONG_CONSTANT * (case.measured.largest_reward.max() or 1.0)
-        return f"it is off by {error:.2g}, and the real one is constant" if error > limit else None
-    return f"its error is {error:.2f} of the spread of real rewards" if error > WRONG else None
-
-
-def why(case: Case) -> str:
-    """What may lie behind it, if the settings tell."""
-    if getattr(case.settings.model, "normalise", True) is False:
-        return "; its inputs are not normalised (model.normalise = False)"
-    return f"; it has learned from {count(int(case.measured.steps.max()), 'step')}"
-
-
-def where(case: Case) -> str:
-    """How far planning is from what was visited, in brackets."""
-    distance = mean_of(case.measured.distance)
-    if math.isnan(distance):
-        return ""
-    if case.tabular:
-        return f" ({distance:.0%} of its states were never visited)"
-    return f" ({distance:.2g} real steps from the nearest visited state)"

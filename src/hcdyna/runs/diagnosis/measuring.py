@@ -34,6 +34,9 @@ class Side(NamedTuple):
     """… of which the model says that they do not …"""
     imagined: Any
     """… and steps that it takes for ends, but are none"""
+    missed_noise: Any
+    imagined_noise: Any
+    """the same of the world itself, asked again"""
     taken_for_ends: Any
     """share of the steps that the agent learns from as ends"""
     spread: Any
@@ -159,9 +162,12 @@ def side(
     )
     if again is None:
         return about
+    again = Outcome(*(x[known] for x in again))
     return about._replace(
-        next_state_noise=error_of(again.next_obs[known], real.next_obs, units),
-        reward_noise=rms(again.reward[known], real.reward) / (units.reward or 1.0),
+        next_state_noise=error_of(again.next_obs, real.next_obs, units),
+        reward_noise=rms(again.reward, real.reward) / (units.reward or 1.0),
+        missed_noise=int((real.terminated & ~again.terminated).sum()),
+        imagined_noise=int((~real.terminated & again.terminated).sum()),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hcdyna.runs.diagnosis.causes import Case, mean_of
+from hcdyna.runs.diagnosis.case import Case, mean_of
 
 WIDTH = 100
 COLUMNS = (42, 28, 28)
