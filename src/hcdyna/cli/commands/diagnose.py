@@ -20,9 +20,9 @@ class Diagnose:
     outcomes there, so on a Gymnasium environment parts of it are unknown.
 
     The last lines name the cause: the first that applies of nothing planned, values that diverged,
-    ends that the model misses or imagines, wrong next states, a wrong reward, a model that is wrong
-    only where planning asks it or does not know, values that no return can reach. If none does, the
-    model is sound. For example:
+    ends that the model misses or imagines, wrong next states, a wrong reward, a model that does not
+    know what planning asks or is wrong only there, values that no return can reach. If none does,
+    the model is sound. For example:
 
       hcdyna diagnose runs/mine            hcdyna diagnose runs/a runs/b
     """

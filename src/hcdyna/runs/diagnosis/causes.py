@@ -3,6 +3,7 @@
 `CAUSES` is in order of precedence. What comes first makes the rest irrelevant (nothing is planned)
 or does more harm: a model without ends spoils every value, a wrong next state those around it, and
 a model that is wrong only where planning asks it leaves the replayed part of a mini-batch right.
+Ends that are missed because the next states are wrong count as wrong next states.
 """
 
 import math
@@ -86,17 +87,20 @@ def diverged(case: Case) -> str | None:
 
 
 def ends(case: Case) -> str | None:
-    """The model misses ends, or imagines them, on real steps."""
+    """The model misses ends, or imagines them, on real steps, and not because its next states are
+    wrong."""
     side = case.measured.visited
     if case.spec.discount == 0 or np.isnan(side.missed).all():
+        return None
+    if case.measured.ends_follow.all() and next_state(case) is not None:
         return None
     seen, steps = int(side.ends.sum()), int(side.rows.sum())
     missed, imagined = beyond_chance(side)
     if missed > seen / 2:
-        real = f"{seen:,} of {count(steps, 'real step')} ended an episode"
-        what = f"misses {missed:,} of the ends: {real}"
+        real = count(steps, "real step")
+        what = f"misses {missed:,} of the {seen:,} ends among {real}"
         if missed == seen:
-            what = f"never predicts an end, though {real}"
+            what = f"never predicts an end, though {seen:,} of {real} ended an episode"
         return (
             f"The model {what}: planning makes every state look as bad (or good) as going on for "
             "ever."
@@ -197,8 +201,8 @@ CAUSES: dict[str, Callable[[Case], str | None]] = {
     "ends": ends,
     "next state": next_state,
     "reward": reward,
-    "planned states": where_it_plans,
     "doubt": doubt,
+    "planned states": where_it_plans,
     "values": values,
 }
 """Name → what to say if it is one, in order of precedence; if none is, the model is sound."""

@@ -37,6 +37,8 @@ class Said(NamedTuple):
     """of the members of an ensemble"""
     doubtful: Array | None
     """whether the model does not know the outcome"""
+    ends_there: Array | None
+    """whether an episode ends in the model's next state, where the environment tells"""
 
 
 class Planned(NamedTuple):
@@ -90,6 +92,9 @@ def look(
             again=None if hosted else env.dynamics(again_key, obs, action),
             spread=None if spread is None else spread(obs, action),
             doubtful=None if doubt is None or outcome is None else doubt(obs, action, outcome),
+            ends_there=None
+            if env.terminal is None or outcome is None
+            else jnp.asarray(env.terminal(outcome.next_obs)),
         )
 
     def say_of_all(key: Key, rows: Transition) -> Said:

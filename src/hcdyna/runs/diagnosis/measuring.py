@@ -69,6 +69,8 @@ class Measured(NamedTuple):
     the share that was never visited"""
     replayed: Any
     """whether search-control hands out nothing but real steps, with their real outcomes"""
+    ends_follow: Any
+    """whether the model's ends are those of its next states, as the environment tells them"""
     diverged: Any
     """whether values are no longer finite"""
 
@@ -127,6 +129,7 @@ def measure(
         queue=math.nan if queue is None else min(int(queue.total), len(queue.data)),
         distance=distance,
         replayed=replayed,
+        ends_follow=ends_follow(said),
         diverged=not np.isfinite(said.value).all(),
     )
 
@@ -169,6 +172,14 @@ def side(
         missed_noise=int((real.terminated & ~again.terminated).sum()),
         imagined_noise=int((~real.terminated & again.terminated).sum()),
     )
+
+
+def ends_follow(said: Said) -> bool:
+    """Whether the model says that an episode ends exactly where its next state is a terminal one:
+    then it can only be as right about ends as about next states."""
+    if said.model is None or said.ends_there is None:
+        return False
+    return bool((said.model.terminated == said.ends_there.astype(bool)).all())
 
 
 def empty(d: int) -> Side:
