@@ -160,6 +160,7 @@ def walk(cell, tmp_path, capsys, monkeypatch):
 
     for command in (
         ["eval", str(whole), "--episodes", "1"],
+        ["diagnose", str(whole)],
         ["plot", str(whole), "--out", str(tmp_path / "curves.png")],
         ["plot", str(whole), "--what", "agent", "--out", str(tmp_path / "agent.png")],
         ["watch", str(whole), "--out", str(tmp_path / "episode.gif"), "--epsilon", "0.5"],

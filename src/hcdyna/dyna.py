@@ -109,25 +109,6 @@ def compose(
         model_state, info = model.update(key, state.model, state.replay)
         return state._replace(model=model_state), info
 
-    def scene_of(state: DynaState, transition: Transition) -> Scene:
-        value = partial(agent.value, state.agent)
-        plain = partial(climb_along, criterion=value, project=env.project, skip=None)
-        return Scene(
-            env=env,
-            value=value,
-            predict=lambda key, obs, action: model.predict(key, state.model, obs, action),
-            replay=state.replay,
-            transition=transition,
-            q=None if agent.q is None else partial(agent.q, state.agent),
-            greedy=partial(agent.greedy, state.agent),
-            act=lambda key, obs: agent.act(key, state.agent, obs, training.epsilon),
-            target=value if agent.target is None else partial(agent.target, state.agent),
-            spread=None if model.spread is None else partial(model.spread, state.model),
-            doubt=None if model.doubt is None else partial(model.doubt, state.model),
-            instead=None if model.instead is None else partial(model.instead, state.model),
-            climb=plain if climb is None else climb(state.agent),
-        )
-
     def learn(key: Key, state: DynaState, transition: Transition) -> tuple[DynaState, Info]:
         search_key, draw_key, model_key = jax.random.split(key, 3)
         plan_key, now_key = (jax.random.fold_in(key, stream) for stream in (PLAN, NOW))
@@ -137,7 +118,7 @@ def compose(
             agent_state, _ = agent.update(now_key, state.agent, as_batch(transition), None)
             model_state, model_info = model.update(model_key, state.model, state.replay)
             state = state._replace(agent=agent_state, model=model_state)
-        scene = scene_of(state, transition)
+        scene = scene_of(env, agent, model, training, state, transition, climb)
         search_state, search_info = search_control.update(search_key, state.search_control, scene)
         agent_state = state.agent
         plan_info: Info = {}
@@ -163,6 +144,35 @@ def compose(
         return state, search_info | plan_info | model_info
 
     return Dyna(init, act, observe, learn)
+
+
+def scene_of(
+    env: Environment,
+    agent: Agent,
+    model: Model,
+    training: Training,
+    state: DynaState,
+    transition: Transition,
+    climb: Any = None,
+) -> Scene:
+    """What a strategy may look at after a real step; `climb` as in `compose`."""
+    value = partial(agent.value, state.agent)
+    plain = partial(climb_along, criterion=value, project=env.project, skip=None)
+    return Scene(
+        env=env,
+        value=value,
+        predict=lambda key, obs, action: model.predict(key, state.model, obs, action),
+        replay=state.replay,
+        transition=transition,
+        q=None if agent.q is None else partial(agent.q, state.agent),
+        greedy=partial(agent.greedy, state.agent),
+        act=lambda key, obs: agent.act(key, state.agent, obs, training.epsilon),
+        target=value if agent.target is None else partial(agent.target, state.agent),
+        spread=None if model.spread is None else partial(model.spread, state.model),
+        doubt=None if model.doubt is None else partial(model.doubt, state.model),
+        instead=None if model.instead is None else partial(model.instead, state.model),
+        climb=plain if climb is None else climb(state.agent),
+    )
 
 
 def as_batch(transition: Transition) -> Transition:

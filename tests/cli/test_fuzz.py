@@ -119,7 +119,7 @@ def fingerprint(folder):
 
 
 @settings(quickly, max_examples=20)
-@given(st.data(), document, st.sampled_from(["resume", "export", "eval", "list"]))
+@given(st.data(), document, st.sampled_from(["resume", "export", "eval", "diagnose", "list"]))
 def test_a_run_folder_with_something_wrong_in_it(tmp_path, finished, data, value, command):
     before = fingerprint(finished)
     folder = tmp_path / "broken"

@@ -102,6 +102,10 @@ def test_acting_with_it_finds_it_in_the_current_folder(folder, tmp_path):
     answer = shell(folder, "eval", "runs/mine", "--episodes", "2")
     assert answer.returncode == 0
     assert "mean return" in answer.stdout
+    answer = shell(folder, "diagnose", "runs/mine")
+    assert answer.returncode == 0
+    assert answer.stderr.count("importing parts_of_ours, which is named in the settings") == 1
+    assert "dqn, Wishful, Mixture on Pond" in answer.stdout
     answer = shell(tmp_path, "resume", folder / "runs" / "mine")
     assert answer.returncode == 2
     assert answer.stderr.count("\n") == 1

@@ -83,7 +83,7 @@ def test_curves_that_are_missing_renamed_or_there_twice_are_noticed(harm, number
     assert returns.shape == (1, 2, 1), "the agents are whole"
 
 
-@pytest.mark.parametrize("command", ["eval", "watch", "plot --what agent"])
+@pytest.mark.parametrize("command", ["eval", "watch", "diagnose", "plot --what agent"])
 def test_agents_can_be_used_where_curves_are_damaged(command, copy, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lose(copy, 0)
@@ -168,7 +168,7 @@ def test_a_record_that_was_tampered_with_is_refused_in_one_line(change, copy, ca
     record = json.loads((copy / "run.json").read_text()) | change
     record["checksum"] = run_json.checksum_of(record)
     (copy / "run.json").write_text(json.dumps(record))
-    for command in ("export", "report", "resume", "eval"):
+    for command in ("export", "report", "resume", "eval", "diagnose"):
         assert main([command, str(copy), *(["--csv"] if command == "export" else [])]) == 2
         assert "not a run of ours" in capsys.readouterr().err
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "train": "train agents, one per seed, all in one program",
     "resume": "continue an interrupted run where it was, bit for bit",
     "eval": "let the trained agents of a run play episodes",
+    "diagnose": "why planning did, or did not, help the agents of a run",
     "list": "environments, strategies, agents, models, presets or runs",
     "plot": "learning curves of runs, or what an agent sees, as a picture",
     "watch": "an episode of a trained agent as a film, beside its values",

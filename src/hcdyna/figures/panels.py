@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hcdyna.environments import grid_world
+from hcdyna.environments.variables import named_variables
 from hcdyna.figures.curves import Curve
-from hcdyna.figures.pictures import named_variables
 from hcdyna.runs.store import Store
 from hcdyna.settings import Settings, registry
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hcdyna.environments import grid_world
+from hcdyna.environments.variables import named_variables
 from hcdyna.figures.curves import curves_of
 from hcdyna.numerics import ring
 from hcdyna.runs.run import Run
@@ -23,14 +24,6 @@ POINTS = 121
 """Points along each side of the value surface."""
 SHOWN = 1_500
 """States of each kind in a picture."""
-VARIABLES = {
-    "GridWorld": ("x", "y"),
-    "GridWorldContinuous": ("x", "y"),
-    "MountainCar": ("position", "velocity"),
-    "CartPole": ("position", "velocity", "angle", "angular velocity"),
-    "Acrobot": ("cos θ₁", "sin θ₁", "cos θ₂", "sin θ₂", "velocity of θ₁", "velocity of θ₂"),
-    "TabularGridWorld": ("state",),
-}
 
 
 def plot_agent(
@@ -87,14 +80,6 @@ def variable_names(settings: Settings) -> tuple[str, ...]:
     """What the variables of a state are called."""
     spec = settings.environment.build().spec
     return named_variables(spec.name, spec.low.size)
-
-
-def named_variables(world: str, count: int) -> tuple[str, ...]:
-    """The names of the variables of a world where they are known, or else numbers."""
-    names = VARIABLES.get(world, ())
-    if len(names) == count:
-        return names
-    return tuple(f"variable {number}" for number in range(count))
 
 
 def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int, int]) -> None:

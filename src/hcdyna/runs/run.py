@@ -11,6 +11,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from hcdyna.runs.diagnosis import Diagnosis, diagnose
 from hcdyna.runs.evaluating import evaluate
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import Settings
@@ -175,11 +176,14 @@ class Run:
         if seed not in self.seeds:
             known = ", ".join(map(str, self.seeds))
             raise SettingsError(f"seed = {seed}: must be one of this run's: {known}")
-        if not 0 <= setting < len(self.settings):
-            raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
+        self._demand_setting(setting)
         index = setting * len(self.seeds) + self.seeds.index(seed)
         life = self.final()
         return jax.tree.map(lambda x: np.asarray(x[index]), (life.dyna, life.scale))
+
+    def _demand_setting(self, setting: int) -> None:
+        if not 0 <= setting < len(self.settings):
+            raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
 
     def agent(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
         """One trained agent, ready to act; the first seed if none is named."""
@@ -193,3 +197,15 @@ class Run:
         """Returns and lengths [settings, seeds, episodes] of new episodes of the final agents."""
         life, settings = self.final(), [to_act(each) for each in self.settings]
         return evaluate(settings, self.seeds, life.dyna.agent, episodes, epsilon, life.scale)
+
+    def diagnose(self, setting: int = 0) -> Diagnosis:
+        """Why planning did, or didn't, help the final agents of one setting: a table to print, its
+        numbers, and the cause in one or two sentences."""
+        self._demand_setting(setting)
+        first, final = setting * len(self.seeds), self.final()
+        life = final._replace(key=())  # a typed key has no NumPy array
+        lives = [
+            jax.tree.map(lambda x, i=first + number: np.asarray(x[i]), life)
+            for number in range(len(self.seeds))
+        ]
+        return diagnose(to_act(self.settings[setting]), self.seeds, lives)

@@ -1,14 +1,10 @@
 """What is compiled of a run on the host: written for one agent, vmapped over all of them."""
 
-from dataclasses import replace
-from typing import Any
-
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from hcdyna.dyna import build
-from hcdyna.gymnasium.theirs.ends import Terminal
+from hcdyna.gymnasium.theirs.seen import as_seen
 from hcdyna.settings import Settings, agent_of
 from hcdyna.training.compiled import AgentLife, Numbers, of_agent, random_action
 from hcdyna.training.evaluation import STREAM, model_errors
@@ -26,26 +22,8 @@ def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
 
 
 def world_now(static: Settings, life: AgentLife) -> Environment:
-    """The environment as the agent sees it: with Π where it has been, if the Box has no bounds."""
-    env = static.environment.build()
-    spec = env.spec
-    finite = np.isfinite(spec.low) & np.isfinite(spec.high) & (not static.environment.scaling)
-    low, high = (
-        jnp.where(finite, given, seen)
-        for given, seen in zip((spec.low, spec.high), life.seen, strict=True)
-    )
-    known: Any = spec._replace(low=low, high=high)
-    given: Any = env.project
-    box = replace(given, low=low, high=high)
-    return env._replace(spec=known, project=box, terminal=unscaled(env.terminal, life.scale))
-
-
-def unscaled(terminal: Terminal | None, scale: Any) -> Terminal | None:
-    """The same function for scaled observations; a scale is centre and width [2, d], or ()."""
-    if terminal is None or len(scale) == 0:
-        return terminal
-    centre, width = scale
-    return lambda obs: terminal(obs * width + centre)
+    """The environment as the agent sees it."""
+    return as_seen(static.environment, life.seen, life.scale)
 
 
 def choose(static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers) -> Array:

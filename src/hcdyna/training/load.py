@@ -45,7 +45,7 @@ def load_run(folder: str | Path, curves: bool = True) -> Run:
         trainer = Trainer(store.settings, store.seeds)
         found = trainer.newest(store)
         if found is None:
-            raise RunError(f"{folder}: no checkpoint yet")
+            raise RunError(f"{folder}: no checkpoint, which holds the agents of a run")
         return found[1]
 
     return Run.of(progress, final, store.folder)

@@ -1,0 +1,103 @@
+"""What a diagnosis judges by, and the half sentences that it is made of."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hcdyna.environments.variables import named_variables
+from hcdyna.runs.diagnosis.measuring import Measured, Side
+from hcdyna.settings import Settings
+from hcdyna.settings.words import count
+from hcdyna.types import Spec
+
+WRONG = 0.5
+"""An error above half of the real change, or of the spread of rewards, beyond the world's noise."""
+WRONG_CONSTANT = 0.1
+"""The same for a constant reward, as a share of it."""
+
+
+class Case(NamedTuple):
+    """What there is to judge by."""
+
+    settings: Settings
+    spec: Spec
+    measured: Measured
+    """[agents, …]"""
+
+    @property
+    def tabular(self) -> bool:
+        return self.spec.num_states is not None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the variables."""
+        return named_variables(self.spec.name, self.spec.low.size)
+
+
+def mean_of(x: np.ndarray) -> float:
+    """Mean over agents of what is known; NaN: nothing is."""
+    known = x[~np.isnan(x)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def beyond(error: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """The part of an error that is not the noise of the world; both are root mean squares.
+
+    Noise that is not known counts as none.
+    """
+    left = np.square(error) - np.square(np.nan_to_num(noise))
+    return np.sqrt(np.maximum(left, 0.0))
+
+
+def beyond_chance(side: Side) -> tuple[int, int]:
+    """How many ends of all agents the model misses, and imagines, more than the world itself would
+    where it is stochastic."""
+    missed = np.nansum(side.missed) - np.nansum(side.missed_noise)
+    imagined = np.nansum(side.imagined) - np.nansum(side.imagined_noise)
+    return max(int(missed), 0), max(int(imagined), 0)
+
+
+def worst(side: Side) -> tuple[int, float] | None:
+    """The variable with the largest error, and that error beyond noise; None: not known."""
+    each = beyond(side.next_state, side.next_state_noise)
+    errors = np.array([mean_of(column) for column in each.T])
+    if np.isnan(errors).all():
+        return None
+    variable = int(np.nanargmax(errors))
+    return variable, float(errors[variable])
+
+
+def about_error(case: Case, variable: int, error: float) -> str:
+    """Half a sentence."""
+    if case.tabular:
+        return f"{error**2:.0%} of them, beyond what the world itself leaves to chance"
+    number, name = f"variable {variable}", case.names[variable]
+    which = number if name == number else f"{number} ({name})"
+    return f"the error of {which} is {error:.2f} of its real change"
+
+
+def about_reward(case: Case, side: Side) -> str | None:
+    """Half a sentence; None: it is not wrong."""
+    error = mean_of(beyond(side.reward, side.reward_noise))
+    if case.measured.constant_reward.all():
+        limit = WRONG_CONSTANT * (case.measured.largest_reward.max() or 1.0)
+        return f"it is off by {error:.2g}, and the real one is constant" if error > limit else None
+    return f"its error is {error:.2f} of the spread of real rewards" if error > WRONG else None
+
+
+def why(case: Case) -> str:
+    """What may lie behind it, if the settings tell."""
+    if getattr(case.settings.model, "normalise", True) is False:
+        return "; its inputs are not normalised (model.normalise = False)"
+    return f"; it has learned from {count(int(case.measured.steps.max()), 'step')}"
+
+
+def where(case: Case) -> str:
+    """How far planning is from what was visited, in brackets."""
+    distance = mean_of(case.measured.distance)
+    if math.isnan(distance):
+        return ""
+    if case.tabular:
+        return f" ({distance:.0%} of its states were never visited)"
+    return f" ({distance:.2g} real steps from the nearest visited state)"

@@ -1,0 +1,208 @@
+"""Why planning did, or didn't, help: the numbers of a diagnosis in one or two sentences.
+
+`CAUSES` is in order of precedence. What comes first makes the rest irrelevant (nothing is planned)
+or does more harm: a model without ends spoils every value, a wrong next state those around it, and
+a model that is wrong only where planning asks it leaves the replayed part of a mini-batch right.
+Ends that are missed because the next states are wrong count as wrong next states.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hcdyna.runs.diagnosis.case import (
+    WRONG,
+    Case,
+    about_error,
+    about_reward,
+    beyond_chance,
+    mean_of,
+    where,
+    why,
+    worst,
+)
+from hcdyna.settings import registry
+from hcdyna.settings.words import count
+
+MANY_IMAGINED = 0.02
+"""Share of the steps that go on which a sound model may take for ends."""
+MOST_DOUBTFUL = 0.5
+"""Share of the planned outcomes that a model which planning can use may not know."""
+BEYOND = 0.1
+"""How far values may lie outside the possible returns, as a share of their range."""
+
+
+def judged(case: Case) -> tuple[str, str]:
+    """The name of the cause, and one or two sentences about it."""
+    found = [(name, said) for name, cause in CAUSES.items() if (said := cause(case)) is not None]
+    name, first = found[0] if found else ("sound", sound(case))
+    if name == "nothing planned":
+        return name, first
+    # What is wrong everywhere is wrong where it plans: that goes without saying.
+    others = [said for other, said in found[1:] if other != "planned states"]
+    return name, " ".join([first, *others[:1]])
+
+
+def nothing_planned(case: Case) -> str | None:
+    """No row of a mini-batch came from search-control, or it was a replayed one."""
+    settings, measured = case.settings, case.measured
+    training, strategy = settings.training, settings.search_control
+    name = registry.name_of("search_control", strategy)
+    if (measured.steps <= training.warmup).all():
+        return (
+            f"Planning has not begun: all of the {int(measured.steps.max()):,} steps so far were "
+            f"warm-up (training.warmup = {training.warmup:,})."
+        )
+    if training.planning_steps == 0:
+        return "Planning had no effect: there are no updates (training.planning_steps = 0)."
+    if training.mixing_rate == 0:
+        return (
+            "Planning had no effect: no row of a mini-batch comes from search-control "
+            "(training.mixing_rate = 0)."
+        )
+    if measured.replayed.all() and (measured.share > 0).all():
+        return f"Nothing is planned: search_control = {name} replays real steps, in its own order."
+    if (measured.share > 0).any():
+        return None
+    if (measured.queue == 0).all():
+        zeros = [x for x in ("steps", "max_accepted") if getattr(strategy, x, None) == 0]
+        why = f" (search_control.{zeros[0]} = 0)" if zeros else ""
+        return f"Planning had no effect: no state ever entered the queue{why}."
+    if (measured.doubtful > 0).any():
+        return (
+            "Planning had no effect: the model does not know the planned outcomes, and replayed "
+            "steps took the place of all of them."
+        )
+    return f"Nothing is planned: search_control = {name} only replays real steps."
+
+
+def diverged(case: Case) -> str | None:
+    """Values are not finite."""
+    broken = int(case.measured.diverged.sum())
+    if not broken:
+        return None
+    agents = count(len(case.measured.diverged), "agent")
+    return f"Learning diverged in {broken} of {agents}: the values are no longer finite numbers."
+
+
+def ends(case: Case) -> str | None:
+    """The model misses ends, or imagines them, on real steps, and not because its next states are
+    wrong."""
+    side = case.measured.visited
+    if case.spec.discount == 0 or np.isnan(side.missed).all():
+        return None
+    if case.measured.ends_follow.all() and next_state(case) is not None:
+        return None
+    seen, steps = int(side.ends.sum()), int(side.rows.sum())
+    missed, imagined = beyond_chance(side)
+    if missed > seen / 2:
+        real = count(steps, "real step")
+        what = f"misses {missed:,} of the {seen:,} ends among {real}"
+        if missed == seen:
+            what = f"never predicts an end, though {seen:,} of {real} ended an episode"
+        return (
+            f"The model {what}: planning makes every state look as bad (or good) as going on for "
+            "ever."
+        )
+    if imagined > MANY_IMAGINED * (steps - seen):
+        return (
+            f"The model imagines ends: it takes {imagined:,} of {count(steps - seen, 'real step')} "
+            "for an end that were none, and planning sees nothing beyond."
+        )
+    return None
+
+
+def next_state(case: Case) -> str | None:
+    """The model's next states are wrong where the agent has been."""
+    found = worst(case.measured.visited)
+    if found is None or found[1] <= WRONG:
+        return None
+    variable, excess = found
+    return f"The model's next states are wrong: {about_error(case, variable, excess)}{why(case)}."
+
+
+def reward(case: Case) -> str | None:
+    """The model's reward is wrong where the agent has been."""
+    said = about_reward(case, case.measured.visited)
+    return None if said is None else f"The model's reward is wrong: {said}."
+
+
+def where_it_plans(case: Case) -> str | None:
+    """The model is right where the agent has been, but not where it plans from."""
+    side = case.measured.planned
+    found, said = worst(side), about_reward(case, side)
+    if found is not None and found[1] > WRONG:
+        said = about_error(case, *found)
+    elif said is None:
+        rows, seen = (int(np.nansum(x)) for x in (side.rows, side.ends))
+        missed, imagined = beyond_chance(side)
+        if missed > max(seen / 2, MANY_IMAGINED * rows):
+            said = f"it misses {missed / seen:.0%} of the ends"
+        elif imagined > MANY_IMAGINED * rows:
+            said = f"{imagined / rows:.1%} of the outcomes are taken for ends, but are none"
+    if said is None:
+        return None
+    return f"The model is wrong where it is asked: at planned states{where(case)}, {said}."
+
+
+def doubt(case: Case) -> str | None:
+    """The model does not know most of what planning asks."""
+    share = mean_of(case.measured.doubtful)
+    if not share > MOST_DOUBTFUL:
+        return None
+    rule = getattr(case.settings.model, "trust", None)
+    taken = "they were taken for ends as good as any return so far"
+    if rule == "replay":
+        taken = "replayed steps took their place"
+    return f"The model does not know {share:.0%} of the planned outcomes: {taken}."
+
+
+def values(case: Case) -> str | None:
+    """Values lie outside of what returns can be."""
+    measured = case.measured
+    low, high = measured.lowest_return.min(), measured.highest_return.max()
+    margin = BEYOND * (high - low)
+    if not math.isfinite(margin):
+        return None
+    for side, of in ((measured.planned, "planned"), (measured.visited, "visited")):
+        value = mean_of(side.value)
+        if value > high + margin or value < low - margin:
+            word = "overestimated" if value > high else "underestimated"
+            return (
+                f"Values are {word}: {value:.3g} on average at {of} states, where the rewards "
+                f"allow returns from {low:.3g} to {high:.3g}."
+            )
+    return None
+
+
+def sound(case: Case) -> str:
+    """Nothing is wrong with what planning learns from."""
+    measured = case.measured
+    found = worst(measured.visited)
+    error = "" if found is None else f" (largest error: {found[1]:.2g} of the real change)"
+    places = "visited and at planned states"
+    if np.isnan(measured.planned.reward).all():
+        places = "visited states"
+    first = f"The model is sound at {places}{error}"
+    if places == "visited states":
+        first += (
+            f"; at planned ones it can't be checked, since {case.spec.name} can't be queried there"
+        )
+    return (
+        f"{first}. Whether planning helps depends on where it plans{where(case)}, on n, ρ and the "
+        "learning rate."
+    )
+
+
+CAUSES: dict[str, Callable[[Case], str | None]] = {
+    "nothing planned": nothing_planned,
+    "diverged": diverged,
+    "ends": ends,
+    "next state": next_state,
+    "reward": reward,
+    "doubt": doubt,
+    "planned states": where_it_plans,
+    "values": values,
+}
+"""Name → what to say if it is one, in order of precedence; if none is, the model is sound."""
