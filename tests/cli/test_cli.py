@@ -256,12 +256,14 @@ def test_printed_settings_are_a_preset(tmp_path, capsys):
 
 def test_the_paper_preset_is_the_default_everywhere():
     from hcdyna import Settings
+    from hcdyna.experiments.paper.scale import AS_PRINTED
 
     for environment in ("GridWorld", "MountainCar", "CartPole", "Acrobot"):
         for strategy in ("replay", "on_policy", "uniform", "hill_climbing"):
-            for model in ("true", "learned"):
-                choices = {"environment": environment, "search_control": strategy, "model": model}
-                assert presets.settings("paper", **choices) == Settings(**choices)
+            choices = {"environment": environment, "search_control": strategy}
+            assert presets.settings("paper", **choices) == Settings(**choices)
+            printed = presets.settings("paper", **choices, model="learned")
+            assert printed == Settings(**choices, model=AS_PRINTED), "the letter of the paper"
 
 
 def test_the_paper_preset_knows_the_tabular_study_and_continuous_control():

@@ -73,3 +73,16 @@ def test_presets_with_parts_inside_parts(tmp_path):
     assert found("GridWorld") == Mixture(HillClimbing(eta=0.4), share=0.9)
     assert found("MountainCar") == Mixture(Uniform(), share=0.9), "of another part, nothing stays"
     assert found("parts_of_ours:Pond") == Mixture(HillClimbing(eta=0.3), share=0.9)
+
+
+def test_gymnasium_environments_have_a_preset_of_their_own():
+    assert presets.usual_for("CartPole-v1") == "gym"
+    assert presets.usual_for("GridWorld") == presets.usual_for(None) == "paper"
+    found = settings_named("CartPole-v1", steps=300)
+    assert found == dataclasses.replace(
+        presets.settings("gym", "CartPole-v1"), training=Training(steps=300)
+    )
+    assert found.agent.learning_rate == 1e-3
+    assert found.model == LearnedModel()
+    assert settings_named("CartPole-v1", agent=DQN(hidden=(8,)), steps=300).agent.hidden == (8,)
+    assert settings_named("GridWorld").agent.learning_rate == 1e-4

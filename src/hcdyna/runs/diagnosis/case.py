@@ -71,7 +71,7 @@ def worst(side: Side) -> tuple[int, float] | None:
 def about_error(case: Case, variable: int, error: float) -> str:
     """Half a sentence."""
     if case.tabular:
-        return f"{error**2:.0%} of them, beyond what the world itself leaves to chance"
+        return f"{error**2:.0%} are not the real ones, beyond what the world leaves to chance"
     number, name = f"variable {variable}", case.names[variable]
     which = number if name == number else f"{number} ({name})"
     return f"the error of {which} is {error:.2f} of its real change"

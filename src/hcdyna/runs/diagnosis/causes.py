@@ -133,7 +133,7 @@ def where_it_plans(case: Case) -> str | None:
     side = case.measured.planned
     found, said = worst(side), about_reward(case, side)
     if found is not None and found[1] > WRONG:
-        said = about_error(case, *found)
+        said = "of the next states, " * case.tabular + about_error(case, *found)
     elif said is None:
         rows, seen = (int(np.nansum(x)) for x in (side.rows, side.ends))
         missed, imagined = beyond_chance(side)
