@@ -134,9 +134,10 @@ def test_train_prints_its_folder_first_then_memory_progress_and_a_table(
     assert main(["train", *TINY]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Run: runs/GridWorld-dqn-hill_climbing-")
-    assert re.match(r"Memory: about .* for 2 agents \(", lines[1])
+    assert lines[1] == "GridWorld: dqn, hill_climbing, n = 1, model true"
+    assert re.match(r"Memory: about .* for 2 agents \(", lines[2])
     assert "120 of 120 steps" in "\n".join(lines)
-    assert "steps/s" in lines[2]
+    assert "steps/s" in lines[3]
     assert "95% interval" in "\n".join(lines)
     assert max(map(len, lines)) <= 100
     assert main(["list", "runs"]) == 0

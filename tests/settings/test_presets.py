@@ -1,9 +1,12 @@
 """Preset files: numbers as people write them, and files that nobody should have to read."""
 
+import dataclasses
+
 import pytest
 
-from hcdyna import HillClimbing, SettingsError, Uniform
+from hcdyna import DQN, HillClimbing, LearnedModel, SettingsError, Training, Uniform
 from hcdyna.settings import presets
+from hcdyna.settings.shorthand import settings_named
 from parts_of_ours import Mixture
 
 

@@ -66,10 +66,23 @@ def ensemble(
     answers = 1 if num_actions is None else num_actions
     network = mlp((d + size, *settings.hidden, answers * (d + 2)), settings.activation)
 
+    def for_each(function: Callable[..., Any], in_axes: tuple[int | None, ...]) -> Any:
+        """For all members. A single one is asked as it would be alone: an axis of one agent and one
+        member makes XLA round differently from one of many."""
+        if members > 1:
+            return jax.vmap(function, in_axes)
+
+        def alone(*arguments: Any) -> Any:
+            pairs = zip(arguments, in_axes, strict=True)
+            its = [x if axis is None else jax.tree.map(lambda y: y[0], x) for x, axis in pairs]
+            return jax.tree.map(lambda y: y[None], function(*its))
+
+        return alone
+
     def init(key: Key) -> ModelState:
         # Of a single member as it would be alone.
         keys = key[None] if members == 1 else jax.random.split(key, members)
-        params = jax.vmap(network.init)(keys)
+        params = for_each(network.init, (0,))(keys)
         obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
         blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
         rare = ring.init(blank, RARE_KEPT) if settings.normalise else ()
@@ -95,8 +108,10 @@ def ensemble(
         return jax.nn.one_hot(action, num_actions) @ row.reshape(num_actions, d + 2)
 
     def every_answer(state: ModelState, obs: Array, action: Array) -> Array:
-        rows = jax.vmap(network.apply, (0, None))(state.params, asked(units_of(state), obs, action))
-        return jax.vmap(of_action, (0, None))(rows, action)
+        def answer(params: Any, question: Array) -> Array:
+            return of_action(network.apply(params, question), action)
+
+        return for_each(answer, (0, None))(state.params, asked(units_of(state), obs, action))
 
     def predict(key: Key, state: ModelState, obs: Array, action: Array) -> Outcome:
         every = every_answer(state, obs, action)
@@ -150,7 +165,7 @@ def ensemble(
         batch = draw(key, replay, settings.batch_size)
 
         def total(params: Any) -> tuple[Array, Array]:
-            of_each = jax.vmap(loss, (0, None, 0, 0, None))
+            of_each = for_each(loss, (0, None, 0, 0, None))
             errors = of_each(params, units_of(state), batch, rare, some)
             return jnp.sum(errors), errors
 

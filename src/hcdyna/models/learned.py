@@ -85,7 +85,7 @@ class LearnedModel:
         """For people: what is learned, and what is done where that is not enough."""
         ends = "learned" if self.known_end(env) is None else "known"
         rule = {"optimistic": "optimistic", "replay": "replayed", "trust": "trusted"}[self.trust]
-        return f"learned (ends {ends}; {rule} where it does not know)"
+        return f"learned (ends {ends}; {rule} in doubt)"
 
     def known_end(self, env: Environment) -> Answer | None:
         """Where episodes end, if that need not be learned; None: learned."""

@@ -102,7 +102,7 @@ def in_words(settings: Settings) -> str:
     model = registry.name_of("models", settings.model) if named is None else named(env)
     n = settings.training.planning_steps
     world = registry.title_of(settings.environment)
-    return f"{world}: agent {agent}, search control {strategy}, n = {n}, model {model}"
+    return f"{world}: {agent}, {strategy}, n = {n}, model {model}"
 
 
 def kernels_used(settings: Settings) -> str:
