@@ -102,7 +102,7 @@ def cell_of(newness: Newness, rule: Rule, obs: Array, grid: Array) -> Array:
     """The place in the tables of the cell of obs [d] on a grid."""
     deviations = newness.scales.normal(obs)
     width = rule.width * jnp.left_shift(1, grid).astype(jnp.float32)
-    place = jnp.floor(deviations / width + 0.5)
+    place = jnp.floor(deviations * (1.0 / width) + 0.5)
     # Beyond int32 the conversion is not defined; such states are all equally far off.
     whole = jnp.clip(place, -1e9, 1e9).astype(jnp.int32).astype(jnp.uint32)
     powers = np.array([pow(MIX, i + 1, 2**32) for i in range(len(obs))], np.uint32)

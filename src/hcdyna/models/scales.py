@@ -32,7 +32,8 @@ class Scales(NamedTuple):
 
     def normal(self, rows: Array) -> Array:
         """Rows […, width] in units of the standard deviation, around the mean."""
-        return (rows - self.mean) / self.deviation
+        # Spelt out, since XLA may or may not divide in this way, and the bits would depend on it.
+        return (rows - self.mean) * (1.0 / self.deviation)
 
     def original(self, rows: Array) -> Array:
         """What `normal` was given."""
