@@ -16,6 +16,11 @@ from hcdyna.settings import built, registry
 # Environments on the host have no dynamics to check: see tests/hosted.
 ENVIRONMENTS = [name for name in registry.available("environments") if name != "hosted"]
 SOME_OF_EACH_KIND = ["GridWorldContinuous", "TabularGridWorld", "CartPole"]
+CONTINUOUS_LATER = [
+    pytest.param("GridWorldContinuous", marks=pytest.mark.slow),
+    *SOME_OF_EACH_KIND[1:],
+]
+"""Strategies see little of the actions, so that continuous ones are for the slow tests."""
 
 
 def build_environment(name):
@@ -82,7 +87,7 @@ def test_model(name, env_name):
     testing.check_model(part_or_skip("models", name, env), env)
 
 
-@pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
+@pytest.mark.parametrize("env_name", CONTINUOUS_LATER)
 @pytest.mark.parametrize("name", registry.available("search_control"))
 def test_search_control(name, env_name):
     env = build_environment(env_name)
@@ -107,7 +112,7 @@ def test_hill_climbing_with_every_option(options):
     testing.check_search_control(HillClimbing(queue_size=50, **options), env)
 
 
-@pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
+@pytest.mark.parametrize("env_name", CONTINUOUS_LATER)
 @pytest.mark.parametrize(
     "strategy",
     [Rollouts(outcomes="steps"), Rollouts(steps=1), PrioritisedReplay(beta=0.0)],

@@ -92,6 +92,7 @@ def a_cost(obs, action, next_obs):
     return -1.0
 
 
+@pytest.mark.slow
 def test_a_model_that_never_ends():
     found = diagnosis_of("CartPole", Endless())
     seen = int(found.measured.visited.ends.sum())
@@ -103,6 +104,7 @@ def test_a_model_that_never_ends():
     assert found.measured.planned.taken_for_ends.tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_inputs_without_a_scale():
     raw = LearnedModel(batch_size=32, normalise=False, learning_rate=1e-3, trust="trust")
     found = diagnosis_of("MountainCar", raw, steps=1_500, seeds=4)

@@ -29,7 +29,7 @@ from hcdyna.models import from_function
 SMALL = Settings(
     environment="Walk-v0",
     agent=DQN(learning_rate=1e-3, hidden=(8, 8)),
-    model=LearnedModel(hidden=(8, 8), batch_size=8),
+    model=LearnedModel(hidden=(8, 8), batch_size=8, normalise=False, trust="trust"),
     search_control=HillClimbing(steps=5, queue_size=200),
     training=Training(steps=200, warmup=60, planning_steps=2, replay_size=150, batch_size=8),
     evaluation=Evaluation(every=100, episodes=2),

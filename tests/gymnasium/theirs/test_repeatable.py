@@ -36,7 +36,7 @@ def tiny(environment, steps=40, warmup=40, every=20, episodes=1):
     return Settings(
         environment=environment,
         agent=DQN(hidden=(16,)),
-        model=LearnedModel(hidden=(4,), batch_size=4),
+        model=LearnedModel(hidden=(4,), batch_size=4, normalise=False, trust="trust"),
         search_control="replay",
         training=Training(
             steps=steps, warmup=warmup, planning_steps=1, batch_size=4, replay_size=99

@@ -43,7 +43,7 @@ def climbing(environment, warmup=100, steps=300):
     return Settings(
         environment=environment,
         agent=DQN(hidden=(8,)),
-        model=LearnedModel(hidden=(4,), batch_size=4),
+        model=LearnedModel(hidden=(4,), batch_size=4, normalise=False, trust="trust"),
         search_control=HillClimbing(steps=6, queue_size=500, skip_terminal=True, step_size=0.5),
         training=Training(
             steps=steps, warmup=warmup, planning_steps=1, batch_size=4, replay_size=500
