@@ -69,4 +69,5 @@ def walk(cell, tmp_path, capsys, monkeypatch):
         assert not hasattr(run.state(0).model, "doubt")
         return
     assert np.all((np.array(told) >= 0) & (np.array(told) <= 1))
-    assert np.max(told) > 0, "what the model does not know has come up"
+    if trust == "replay" or not kind.startswith("hosted"):  # there is hope only where steps cost
+        assert np.max(told) > 0, "what the model does not know has come up"

@@ -173,11 +173,11 @@ def test_a_model_that_knows_nothing():
     assert found.cause == "nothing planned"
     assert "replayed steps took the place of all of them" in found.verdict
     assert found.measured.doubtful.tolist() == [1.0]
-    hopeful = dataclasses.replace(unsure, trust="optimistic", until_ends=10_000)
-    found = diagnosis_of("CartPole", hopeful)
+    hopeful = dataclasses.replace(unsure, trust="optimistic", until_told=10_000)
+    found = diagnosis_of("GridWorld", hopeful)
     assert found.cause == "doubt"
     assert "% of the planned outcomes: they were taken for ends as good as any" in found.verdict
-    assert ("  what planning takes instead", "–", "the best return so far") in found.rows
+    assert ("  what planning takes instead", "–", "the best reward so far") in found.rows
 
 
 SOUND = {

@@ -152,7 +152,7 @@ def doubt(case: Case) -> str | None:
     if not share > MOST_DOUBTFUL:
         return None
     rule = getattr(case.settings.model, "trust", None)
-    taken = "they were taken for ends as good as any return so far"
+    taken = "they were taken for ends as good as any reward so far"
     if rule == "replay":
         taken = "replayed steps took their place"
     return f"The model does not know {share:.0%} of the planned outcomes: {taken}."

@@ -117,7 +117,7 @@ def rule(case: Case) -> str:
         return UNKNOWN
     if getattr(case.settings.model, "trust", None) == "replay":
         return "a replayed step"
-    return "the best return so far"
+    return "the best reward so far"
 
 
 def with_largest_errors(case: Case) -> list[int]:
