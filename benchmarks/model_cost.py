@@ -8,12 +8,14 @@ microseconds of a time step of all agents afterwards; the ratio is the median ov
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import tyro
 
 from hcdyna import DQN, Evaluation, LearnedModel, Settings, Training, train
 from hcdyna.experiments.paper.scale import AS_PRINTED
+from hcdyna.runs.run import Progress
 
 MODELS = {"as printed": AS_PRINTED, "default": LearnedModel(ends="learned")}
 
@@ -26,6 +28,11 @@ class Options:
     agents: int = 30
     steps: int = 4_000
     rounds: int = 3
+
+
+def note(times: list[float], progress: Progress) -> None:
+    """Remember when a chunk ended."""
+    times.append(time.perf_counter())
 
 
 def main(options: Options) -> None:
@@ -41,7 +48,7 @@ def main(options: Options) -> None:
                 evaluation=Evaluation(every=500),
             )
             times = [time.perf_counter()]
-            train(settings, options.agents, lambda _, at=times: at.append(time.perf_counter()))
+            train(settings, options.agents, partial(note, times))
             cost[name] = float(np.median(np.diff(times)[4:])) / 500 * 1e6
             print(f"round {number}, {name}: {times[3] - times[0]:.1f} s to compile and start, "
                   f"then {cost[name]:.0f} µs a step", flush=True)  # fmt: skip

@@ -128,9 +128,12 @@ def test_what_one_does_with_a_run(cell, tmp_path, capsys, monkeypatch):
 
 
 def is_like_another(cell):
-    """Double DQN differs from DQN in its network and targets alone, and a process of its own from
-    this one in where `step` is called: each is walked with the strategies that COVER names."""
-    return cell[1] == "double_dqn" or cell[0] == "hosted in processes"
+    """Double DQN differs from DQN in its network and targets alone, a process of its own from this
+    one in where `step` is called, and strategies know nothing of where outcomes come from: each is
+    walked with what COVER names."""
+    kind, agent, model, _ = cell
+    learned = model == "learned" and not kind.startswith("hosted")
+    return agent == "double_dqn" or kind == "hosted in processes" or learned
 
 
 OTHERS = [cell for cell in CELLS if cell not in COVER and not is_like_another(cell)]
