@@ -96,11 +96,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 def rest_of_api(markdown: str) -> str:
     """The public names that the page does not have yet."""
-    tree = ast.parse((ROOT / "src/hcdyna/__init__.py").read_text(encoding="utf-8"))
-    names = next(
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
-    )
+    tree = ast.parse((ROOT / "src/hcdyna/__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    found = {(node.module or "", alias.name) for node in imports for alias in node.names}
+    names = sorted(name for home, name in found if not is_module(home, name))
     there = set(re.findall(r"^::: hcdyna\.(\w+)$", markdown, re.M))
     return "\n".join(f"::: hcdyna.{name}" for name in names if name not in there)
+
+
+def is_module(home: str, name: str) -> bool:
+    """Whether `name` in package `home` is a file or folder, which has no entry of its own."""
+    place = ROOT / "src" / home.replace(".", "/") / name
+    return place.is_dir() or place.with_suffix(".py").is_file()
