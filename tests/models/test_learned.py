@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from test_learned_options import replay_with
 
 from hcdyna import GridWorld, GridWorldContinuous, LearnedModel
 from hcdyna.experiments.paper.scale import AS_PRINTED
@@ -13,29 +14,32 @@ from hcdyna.testing import some_transitions
 from hcdyna.types import Transition
 
 
-def replay_of(env, n):
+def real_steps(env, n):
     """Real transitions from all over the box."""
     obs_key, action_key, move_key = jax.random.split(jax.random.key(0), 3)
     obs = jax.random.uniform(obs_key, (n, 2))
     action = jax.random.randint(action_key, (n,), 0, 4)
     outcome = jax.vmap(env.dynamics)(jax.random.split(move_key, n), obs, action)
     discount = 0.99 * (1.0 - outcome.terminated)
-    rows = Transition(obs, action, outcome.reward, discount, outcome.next_obs)
-    empty = ring.init(jax.tree.map(lambda x: x[0], rows), n)
-    return rows, ring.extend(empty, rows, jnp.ones(n, bool))
+    return Transition(obs, action, outcome.reward, discount, outcome.next_obs)
 
 
 def test_it_learns_moves_rewards_and_the_end():
     env = GridWorld(wall=False, goal_reward=1.0).build()
     model = LearnedModel(learning_rate=3e-3).build(env)
-    rows, replay = replay_of(env, 3_000)
+    rows = real_steps(env, 4_000)
+    replay = ring.init(jax.tree.map(lambda x: x[0], rows), 4_000)
 
-    def step(state, key):
+    def step(so_far, row_and_key):
+        row, key = row_and_key
+        state, replay = so_far
+        replay = ring.extend(replay, jax.tree.map(lambda x: x[None], row), jnp.ones(1, bool))
         state, info = model.update(key, state, replay)
-        return state, info["model_loss"]
+        return (state, replay), info["model_loss"]
 
-    start = model.init(jax.random.key(1))
-    state, losses = jax.lax.scan(step, start, jax.random.split(jax.random.key(2), 4_000))
+    start = (model.init(jax.random.key(1)), replay)
+    keys = jax.random.split(jax.random.key(2), 4_000)
+    (state, _), losses = jax.lax.scan(step, start, (rows, keys))
     assert np.mean(losses[-100:]) < 0.2 * np.mean(losses[:20])
     predict = jax.jit(jax.vmap(model.predict, (None, None, 0, 0)))
     outcome = predict(jax.random.key(0), state, rows.obs, rows.action)
@@ -73,7 +77,8 @@ def test_with_continuous_actions_it_takes_both():
 def test_its_loss_by_hand():
     env = GridWorld().build()
     model = replace(AS_PRINTED, hidden=(4,), batch_size=3).build(env)
-    rows, replay = replay_of(env, 1)
+    rows = real_steps(env, 1)
+    replay = replay_with(rows)
     state = model.init(jax.random.key(1))
     _, info = model.update(jax.random.key(2), state, replay)
     hidden, output = jax.tree.map(lambda x: x[0], state.params)

@@ -25,13 +25,13 @@ def test_members_answer_together_or_one_at_random():
     state, _ = jax.jit(mean.update)(KEY, mean.init(KEY), some_replay(ENV))
     obs, action = jnp.array([0.4, 0.6]), jnp.int32(2)
     predict = jax.jit(single.predict)
-    rewards = np.array([predict(KEY, only(state, i), obs, action).reward for i in range(3)])
+    moves = np.array([predict(KEY, only(state, i), obs, action).next_obs for i in range(3)])
     together = jax.jit(mean.predict)(KEY, state, obs, action)
-    np.testing.assert_allclose(together.reward, rewards.mean(), rtol=1e-5)
+    np.testing.assert_allclose(together.next_obs, moves.mean(axis=0), rtol=1e-5)
     predict = jax.jit(jax.vmap(member.predict, (0, None, None, None)))
-    said = predict(jax.random.split(KEY, 60), state, obs, action).reward
-    chosen = np.argmin(np.abs(said[:, None] - rewards), axis=1)
-    np.testing.assert_allclose(said, rewards[chosen], rtol=1e-5)
+    said = np.asarray(predict(jax.random.split(KEY, 60), state, obs, action).next_obs)
+    chosen = np.argmin(np.abs(said[:, None] - moves).sum(axis=-1), axis=1)
+    np.testing.assert_allclose(said, moves[chosen], rtol=1e-5)
     assert set(chosen.tolist()) == {0, 1, 2}
 
 
