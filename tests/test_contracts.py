@@ -3,7 +3,7 @@
 import pytest
 
 from hcdyna import (
-    DoubleDQN,
+    DQN,
     HillClimbing,
     PrioritisedReplay,
     Rollouts,
@@ -123,6 +123,7 @@ def test_rollouts_and_prioritised_replay_with_their_options(strategy, env_name):
     testing.check_search_control(strategy, env)
 
 
-def test_double_dqn_without_a_dueling_network():
+def test_dqn_with_all_its_options():
     env = build_environment("CartPole")
-    testing.check_agent(DoubleDQN(dueling=False), env)
+    everything = DQN(double=True, dueling=True, loss="huber", max_gradient=0.1)
+    testing.check_agent(everything, env)

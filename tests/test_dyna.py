@@ -1,12 +1,14 @@
 """The composed time step: mini-batches, planning, and what if there is nothing to plan from."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from hcdyna import DQN, Settings, Tabular, TabularGridWorld, Training, Uniform
-from hcdyna.dyna import build, compose
+from hcdyna.dyna import build, compose, epsilon_now
 from hcdyna.numerics import ring
 from hcdyna.planning import MiniBatches, complete, plan
 from hcdyna.planning import draw_mini_batches as draw_with
@@ -247,3 +249,37 @@ def test_no_key_is_used_twice():
         state = dyna.init(jax.random.key(0))
         after, _ = jax.jit(dyna.learn)(jax.random.key(1), state, transition)
     assert after.agent.updates == 2
+
+
+def test_epsilon_falls_evenly_after_the_warm_up():
+    training = Training(warmup=10, epsilon=0.1, epsilon_start=0.9, epsilon_steps=20)
+    settings = Settings(environment=TabularGridWorld(), agent=Tabular(), training=training)
+    _, dyna = build(settings)
+    replay = dyna.init(KEY).replay
+    after = [
+        float(epsilon_now(training, replay._replace(total=jnp.int32(n)))) for n in (10, 15, 30, 99)
+    ]
+    np.testing.assert_allclose(after, [0.9, 0.7, 0.1, 0.1], rtol=1e-6)
+    assert epsilon_now(Training(epsilon=0.3), replay) == 0.3
+
+
+def test_search_and_planning_on_every_third_step_only():
+    def q_after_each_step(every):
+        settings = Settings(
+            environment=TabularGridWorld(),
+            agent=Tabular(),
+            search_control="uniform",
+            training=Training(warmup=0, batch_size=1, update_every=every),
+        )
+        env, dyna = build(settings)
+        state, learn = dyna.init(KEY), jax.jit(dyna.learn)
+        row = jax.tree.map(lambda x: x[0], some_transitions(env, 2))
+        row, found = row._replace(reward=jnp.float32(-1.0)), []
+        for number in range(6):
+            state, _ = learn(jax.random.fold_in(KEY, number), state, row)
+            found.append(np.asarray(state.agent))
+        assert state.replay.total == 6, "every step is remembered"
+        return [not np.array_equal(x, y) for x, y in itertools.pairwise(found)]
+
+    assert q_after_each_step(1) == [True] * 5
+    assert q_after_each_step(3) == [False, True, False, False, True]

@@ -3,7 +3,6 @@
 from hcdyna import callbacks as callbacks
 from hcdyna import models as models
 from hcdyna.agents.ddpg import DDPG as DDPG
-from hcdyna.agents.double_dqn import DoubleDQN as DoubleDQN
 from hcdyna.agents.dqn import DQN as DQN
 from hcdyna.agents.tabular import Tabular as Tabular
 from hcdyna.environments.acrobot import Acrobot as Acrobot

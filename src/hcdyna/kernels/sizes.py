@@ -18,6 +18,8 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
         return f"hidden = {perceptron.hidden}: kernels need two layers of the same size"
     if perceptron.hidden[0] not in HIDDEN:
         return f"hidden = {perceptron.hidden}: kernels exist for layers of {HIDDEN}"
+    if perceptron.double or perceptron.huber or perceptron.max_gradient > 0:
+        return "kernels know neither double Q, nor Huber's loss, nor a bound on gradients"
     if spec.num_states is not None or spec.num_actions is None:
         return f"{spec.name}: kernels need continuous states and discrete actions"
     if not isinstance(env.project, Box):

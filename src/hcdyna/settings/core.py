@@ -14,7 +14,7 @@ import tyro
 
 from hcdyna.settings import registry
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import MOST, check, is_part, number, shown
+from hcdyna.settings.fields import MOST, check, is_part, later, number, shown
 
 CHOICES = {
     "environment": "environments",
@@ -42,8 +42,14 @@ class Training:
     epsilon: float = number(0.1, at_least=0, at_most=1)
     """ε of the behaviour policy, and of the actions simulated in planning. Continuous actions have
     noise of their own (see the agent), which ε = 0 switches off."""
+    epsilon_start: float = later(1.0, before=1.0, at_least=0, at_most=1)
+    """ε after the warm-up, from where it falls to the above …"""
+    epsilon_steps: int = later(0, before=0, at_least=0, at_most=MOST)
+    """… in so many steps, evenly. 0: it does not fall, but is that from the start."""
     planning_steps: int = number(10, at_least=0, at_most=10_000)
     """n, mini-batch updates per environment step."""
+    update_every: int = later(1, before=1, at_least=1, at_most=MOST)
+    """Search and plan on every this many environment steps."""
     batch_size: int = number(32, at_least=1, at_most=1_000_000)
     """b, the size of a mini-batch."""
     mixing_rate: float = number(0.5, at_least=0, at_most=1, static=True)

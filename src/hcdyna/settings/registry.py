@@ -28,7 +28,6 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "agents": {
         "dqn": "hcdyna.agents.dqn:DQN",
-        "double_dqn": "hcdyna.agents.double_dqn:DoubleDQN",
         "tabular": "hcdyna.agents.tabular:Tabular",
         "ddpg": "hcdyna.agents.ddpg:DDPG",
     },
