@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from hcdyna.settings import presets
+from hcdyna.settings import presets, registry
 from hcdyna.settings.core import CHOICES, Settings, Training
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.hints import did_you_mean
@@ -11,8 +11,9 @@ from hcdyna.settings.hints import did_you_mean
 PARTS = [choice for choice in CHOICES if choice != "environment"]
 
 
-def settings_named(environment: str, **options: Any) -> Settings:
-    """The three other choices, and the fields of `Training`, by their names.
+def settings_named(environment: Any, **options: Any) -> Settings:
+    """An environment by its name or as a part; the other choices, and the fields of `Training`, by
+    their names.
 
     What is not given is as usual: for a Gymnasium environment, as in the preset `gym`.
 
@@ -28,11 +29,20 @@ def settings_named(environment: str, **options: Any) -> Settings:
             known = ", ".join((*PARTS, *fields))
             raise SettingsError(f"{name} = {value!r}: {hint(name, value, settings)}known: {known}")
     training = {name: value for name, value in options.items() if name in fields}
-    if presets.usual_for(environment) == presets.USUAL:
+    preset = presets.USUAL
+    if isinstance(environment, str):
+        preset = presets.usual_for(environment)
+    elif registry.name_of("environments", environment) == "hosted":
+        preset = presets.HOSTED
+    if preset == presets.USUAL:
         return Settings(environment=environment, training=Training(**training), **parts)
     names = {name: value for name, value in parts.items() if isinstance(value, str)}
     objects = {name: x for name, x in parts.items() if name not in names and x is not None}
-    base = presets.settings(presets.usual_for(environment), environment, **names)
+    if isinstance(environment, str):
+        base = presets.settings(preset, environment, **names)
+    else:  # with the options of the preset for what is usual here
+        base = presets.settings(preset, **{**environment.usual, **names})
+        objects["environment"] = environment
     more = dataclasses.replace(base.training, **training)
     return dataclasses.replace(base, training=more, **objects)
 

@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hcdyna.callbacks import all_of, is_true
+from hcdyna.gymnasium.theirs.bringing import environment_of
 from hcdyna.gymnasium.theirs.environment import Hosted
 from hcdyna.gymnasium.theirs.failure import HostFailed
 from hcdyna.kernels.accelerate import accelerate
@@ -41,7 +42,7 @@ Keep = Callable[[AgentLife, int, bool], AgentLife | None]
 
 
 def train(
-    settings: Settings | Sequence[Settings] | str,
+    settings: Any,
     seeds: int | Sequence[int] = 1,
     on_chunk: OnChunk = lambda progress: None,
     out: str | Path | None = None,
@@ -51,17 +52,18 @@ def train(
 ) -> Run:
     """Train one agent per setting and seed, all in one program; `seeds=3` means 0, 1, 2.
 
-    Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). The name of an environment,
-    ours or Gymnasium's, with `options` such as search_control="hill_climbing" or steps=100_000 will
-    do too. A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on
-    the host with all evaluations so far; training ends early if one returns True. `out` is a folder
-    to keep the run in; if the same run is there already, it goes on where it stopped.
+    Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). An environment will do, too:
+    its name, ours or Gymnasium's, an environment object, or a function that makes one, with
+    `options` such as search_control="hill_climbing" or steps=100_000. A chunk of steps ends with an
+    evaluation: `on_evaluation`, then `on_chunk` are called on the host with all evaluations so far;
+    training ends early if one returns True. `out` is a folder to keep the run in; if the same run
+    is there already, it goes on where it stopped.
     """
     refuse_while_importing()
     on_chunk = all_of(on_evaluation, on_chunk)
-    if isinstance(settings, str):
-        settings = settings_named(settings, **options)
-        if registry.is_hosted(registry.title_of(settings.environment)):
+    if not isinstance(settings, Settings | list | tuple):
+        settings = settings_named(environment_of(settings), **options)
+        if isinstance(settings.environment, Hosted):
             print(in_words(settings), flush=True)
     elif options:
         raise SettingsError(f"{next(iter(options))}: give it in the settings")
