@@ -144,7 +144,7 @@ def peer_of(world: str, kind: str, seed: int, steps: int) -> dict[str, Any]:
         share = options["exploration_fraction"] * ZOO_STEPS[world] / steps
         options["exploration_fraction"] = min(1.0, share)
     if "noise" in options:
-        size = env.action_space.shape
+        size: Any = env.action_space.shape
         noise = options.pop("noise") * np.ones(size)
         options["action_noise"] = NormalActionNoise(np.zeros(size), noise)
     when, returns = [], []

@@ -56,6 +56,8 @@ class Hosted:
     kwargs: tuple[str, ...] = later((), before=())
     """Keywords of `gymnasium.make`, or of the factory, each like continuous=true. From Python a
     dict will do, too."""
+    variables: tuple[str, ...] = later((), before=())
+    """What the variables are called, on axes and in tables; (): by a standard, or by numbers."""
     spec: PythonOnly[str] = later("", before="")
     """An environment with its wrappers, as by `env.spec.to_json()`; "": that of the id."""
     factory: PythonOnly[Callable[..., gymnasium.Env] | None] = later(None, before=None)
@@ -64,6 +66,10 @@ class Hosted:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kwargs", words_of_kwargs(self.kwargs))
         check(self)
+        if not isinstance(self.variables, tuple) or any(type(x) is not str for x in self.variables):
+            raise SettingsError(
+                f"Hosted.variables = {shown(self.variables)}: must be a tuple of names"
+            )
         if self.factory is not None:
             if not callable(self.factory) and not isinstance(self.factory, Unimported):
                 raise SettingsError(
@@ -76,6 +82,11 @@ class Hosted:
 
     def build(self) -> Environment:
         spec = spec_of(self.recipe)._replace(discount=self.discount)
+        if self.variables and len(self.variables) != len(spec.low):
+            raise SettingsError(
+                f"Hosted.variables = {self.variables}: must be {count(len(spec.low), 'name')}, one "
+                f"for each variable of {self.id}"
+            )
 
         def on_the_host(*arguments: Any) -> Any:
             raise SettingsError(
