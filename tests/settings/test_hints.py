@@ -48,7 +48,6 @@ def test_nothing_known_is_nothing_meant():
         ({"wall": False}, "did you mean environment=GridWorld(wall=False)? "),
         ({"stesp": 100}, "did you mean steps? "),
         ({"n": 3}, "did you mean planning_steps? "),
-        ({"seed": 3}, "did you mean seeds? "),
         ({"zzz": 3}, ": known: "),
     ],
 )

@@ -36,6 +36,6 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{options.run}: finished, all {end:,} steps were taken before")
     with follow(store.described[0], agents, options.quiet, options.track, options.run) as on_chunk:
         try:
-            resume(options.run, on_chunk)
+            resume(options.run, on_chunk, progress=False)
         except Interrupted as stop:
             raise Interrupted(f"{stop}; resume with: hcdyna resume {options.run}") from None
