@@ -38,7 +38,7 @@ def train(
 
     Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). The name of an environment,
     ours or Gymnasium's, with `options` such as search_control="hill_climbing" or steps=100_000 will
-    do too. A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on
+    do too; fields of the parts go by their names, as learning_rate or evaluation_episodes. A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on
     the host with all evaluations so far; training ends early if one returns True. `out` is a folder
     to keep the run in; if the same run is there already, it goes on where it stopped. Terminals and
     notebooks show a bar, unless `progress` is False.
