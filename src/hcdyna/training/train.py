@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hcdyna.callbacks import all_of
+from hcdyna.runs.beginning import begun, extended, longer
 from hcdyna.runs.run import Run
 from hcdyna.runs.store import Store
 from hcdyna.settings import Settings, registry
@@ -38,10 +39,13 @@ def train(
 
     Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). The name of an environment,
     ours or Gymnasium's, with `options` such as search_control="hill_climbing" or steps=100_000 will
-    do too; fields of the parts go by their names, as learning_rate or evaluation_episodes. A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on
-    the host with all evaluations so far; training ends early if one returns True. `out` is a folder
-    to keep the run in; if the same run is there already, it goes on where it stopped. Terminals and
-    notebooks show a bar, unless `progress` is False.
+    do too; fields of the parts go by their names, as learning_rate or evaluation_episodes.
+
+    A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on the
+    host with all evaluations so far; training ends early if one returns True. `out` is a folder to
+    keep the run in; if the same run is there already, it goes on where it stopped, and on from its
+    end if these settings ask for more steps. Terminals and notebooks show a bar, unless `progress`
+    is False.
     """
     refuse_while_importing()
     wanted, said = chosen_seeds(seed, seeds), ""
@@ -63,7 +67,7 @@ def train(
         on_chunk = all_of(show, on_evaluation, on_chunk)
         if out is None:
             return trainer.train(on_chunk)
-        with Store.begun(path_of(out), trainer.record()) as store:
+        with begun(path_of(out), trainer.record()) as store:
             return trainer.train_in(store, on_chunk)
 
 
@@ -83,18 +87,21 @@ def resume(
     folder: str | Path,
     on_chunk: OnChunk = lambda progress: None,
     *,
+    steps: int | None = None,
     on_evaluation: OnChunk = lambda progress: None,
     progress: bool = True,
 ) -> Run:
-    """Go on with an interrupted run, to exactly the end that it would have had."""
+    """Go on with an interrupted run, to exactly the end that it would have had, or with one of any
+    kind to so many `steps` in all, as if it had been that long from the start."""
     refuse_while_importing()
     store = Store.open(path_of(folder))
     agents = len(store.described) * len(store.seeds)
-    with shown(store.described[0], agents, progress) as show:
+    with shown(longer(store.described[0], steps), agents, progress) as show, store.lock():
+        if steps is not None:
+            store = extended(Store.open(store.folder), steps)
         trainer = Trainer(store.settings, store.seeds)
         trainer.demand_memory()
-        with store.lock():
-            return trainer.train_in(store, all_of(show, on_evaluation, on_chunk))
+        return trainer.train_in(store, all_of(show, on_evaluation, on_chunk))
 
 
 def in_words(settings: Settings) -> str:
