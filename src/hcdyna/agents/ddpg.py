@@ -17,7 +17,6 @@ from hcdyna.settings import check, check_hidden, later, number
 from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
 
-
 ASKED = 0x41534B
 """Sets the random numbers apart that decide which critics are asked."""
 

@@ -17,7 +17,7 @@ from hcdyna.settings.hints import did_you_mean
 
 COMMANDS = {
     "train": "train agents, one per seed, all in one program",
-    "resume": "continue an interrupted run where it was, bit for bit",
+    "resume": "continue an interrupted run, or extend one, bit for bit",
     "eval": "let the trained agents of a run play episodes",
     "diagnose": "why planning did, or did not, help the agents of a run",
     "list": "environments, strategies, agents, models, presets or runs",

@@ -24,7 +24,7 @@ from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, forget_programs, shared_program
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Trainer
 
 MOST_AGENTS = {"cpu": 240, "gpu": 1_000}
 """More agents in a program gain nothing, and more work is lost if it is interrupted."""

@@ -16,7 +16,7 @@ from hcdyna.runs.run import Progress
 from hcdyna.runs.saving import Saver
 from hcdyna.runs.store import Store
 from hcdyna.settings.errors import Interrupted
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Trainer
 
 SECONDS = 60.0
 """Between two saves; what takes less than that is never saved half-done."""

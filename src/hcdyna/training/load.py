@@ -10,7 +10,7 @@ from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.fields import path_of
 from hcdyna.training.compiled import AgentLife
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Trainer
 
 
 def load(path: str | Path, curves: bool = True) -> Any:

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         elif options.out is None:
             print(folder, flush=True)
         with follow(settings, options.seeds, options.quiet, options.track, folder) as on_chunk:
-            train(settings, wanted, on_chunk, out=folder)
+            train(settings, wanted, on_chunk, out=folder, progress=False)
     except Interrupted as stop:
         raise Interrupted(f"{stop}; resume with: hcdyna resume {folder}") from None
     finally:

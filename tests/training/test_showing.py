@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from hcdyna import Evaluation, Settings, Training
-from hcdyna.cli.show import bar, learning_begins
+from hcdyna import Evaluation, Settings, SettingsError, Training, train
 from hcdyna.runs.run import Progress
 from hcdyna.training.compiled import chunks
+from hcdyna.training.showing import NotebookBar, bar, in_notebook, learning_begins
 
 
 def settings(steps, warmup, every):
@@ -46,3 +46,54 @@ def test_the_bar_says_compiling_again_when_learning_begins():
             console.print("")  # draws the bar as it is now
             seen.append("compiling" in words.getvalue())
     assert seen == [False, True, False]
+
+
+class Terminal(io.StringIO):
+    """An output that says that it is one."""
+
+    def isatty(self):
+        return True
+
+
+TABULAR = {
+    "agent": "tabular",
+    "search_control": "replay",
+    "steps": 40,
+    "warmup": 10,
+    "planning_steps": 1,
+    "batch_size": 4,
+    "replay_size": 50,
+}
+
+
+@pytest.mark.parametrize(
+    ("stream", "progress", "something"),
+    [(Terminal(), True, True), (Terminal(), False, False), (io.StringIO(), True, False)],
+    ids=["a terminal", "switched off", "a file"],
+)
+def test_train_shows_a_bar_in_a_terminal_only(stream, progress, something, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout", stream)
+    run = train("TabularGridWorld", seed=7, progress=progress, **TABULAR)
+    monkeypatch.undo()
+    assert run.seeds == [7]
+    words = stream.getvalue()
+    assert bool(words) == something
+    if something:
+        assert "compiling" in words
+        assert "40 of 40 steps" in words
+        assert "return" in words
+
+
+def test_the_bar_of_a_notebook_is_text_and_html():
+    bar = NotebookBar(20, 100, "compiling …")
+    assert repr(bar) == "20 of 100 steps · compiling …"
+    assert '<progress value="20" max="100">' in bar._repr_html_()
+    assert not in_notebook()
+
+
+def test_one_seed_or_several():
+    with pytest.raises(SettingsError, match="seed = 3, seeds = 2: give one of them"):
+        train("TabularGridWorld", seed=3, seeds=2)
+    with pytest.raises(SettingsError, match="seed = -1: must be a number from 0"):
+        train("TabularGridWorld", seed=-1)
