@@ -70,7 +70,8 @@ def train(
         on_chunk = all_of(show, on_evaluation, on_chunk)
         if out is None:
             return trainer.train(on_chunk)
-        with begun(path_of(out), trainer.record()) as store:
+        # Absolute, since an environment may go to another folder.
+        with begun(path_of(out).absolute(), trainer.record()) as store:
             return trainer.train_in(store, on_chunk)
 
 
@@ -97,7 +98,7 @@ def resume(
     """Go on with an interrupted run, to exactly the end that it would have had, or with one of any
     kind to so many `steps` in all, as if it had been that long from the start."""
     refuse_while_importing()
-    store = Store.open(path_of(folder))
+    store = Store.open(path_of(folder).absolute())
     agents = len(store.described) * len(store.seeds)
     with shown(longer(store.described[0], steps), agents, progress) as show, store.lock():
         if steps is not None:
