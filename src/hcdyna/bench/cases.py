@@ -65,7 +65,7 @@ class Measured:
     multiply_adds: int
     """Of one environment step of one agent."""
     kernels: str
-    """Whether the fused GPU kernels ran, or why they didn't."""
+    """Whether the fused kernels ran, or why they didn't."""
     rates: tuple[float, ...] = ()
     """Environment steps per second of all agents together, round by round."""
     compile_seconds: float = 0.0

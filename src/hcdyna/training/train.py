@@ -106,7 +106,7 @@ def in_words(settings: Settings) -> str:
 
 
 def kernels_used(settings: Settings) -> str:
-    """Whether the fused GPU kernels run, or why they don't, wholly or in part."""
+    """Whether the fused kernels run, or why they don't, wholly or in part."""
     env = settings.environment.build()
     return accelerate(settings, env, agent_of(settings, env.spec)).said
 

@@ -1,0 +1,89 @@
+"""Compile the C++ sources for the processor of this machine and the sizes of a network."""
+
+import functools
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import jax
+
+from hcdyna.kernels.library import CannotBuild, kept, register
+from hcdyna.numerics.devices import start
+
+FOLDER = Path(__file__).parent
+HEADERS = ("call.h", "vectors.h", "network.h")
+SOURCES = ("climb.cc", "plan.cc")
+COMPILERS = ("c++", "g++", "clang++")
+FLAGS = (
+    "-O3", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-w",
+    "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+)  # fmt: skip
+"""Fused multiply-adds, but nothing that would take a number for finite that is not."""
+
+
+@functools.cache
+def compiler(path: str) -> tuple[str, str]:
+    """The path and version of the first C++ compiler that the search path `path` offers."""
+    for name in COMPILERS:
+        found = shutil.which(name, path=path)
+        if found is not None:
+            about = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+            if about.returncode == 0:
+                return found, about.stdout
+    raise CannotBuild(f"no C++ compiler was found ({', '.join(COMPILERS)})")
+
+
+@functools.cache
+def processor() -> str:
+    """What the compiler's own choice of instructions depends on, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    telling = ("model name", "flags", "Features", "CPU part", "CPU implementer")
+    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(telling)))
+
+
+def for_this_processor() -> tuple[str, ...]:
+    """Flags for all instructions that the processor has, as wide as they come."""
+    if platform.machine() in ("x86_64", "AMD64"):
+        return ("-march=native", "-mprefer-vector-width=512")
+    return ("-mcpu=native",)
+
+
+def why_not() -> str | None:
+    """Why no kernel can be used on this machine at all; None if some can."""
+    start()
+    if jax.default_backend() != "cpu":
+        return "JAX does not run on a CPU"
+    try:
+        compiler(os.environ.get("PATH", os.defpath))
+    except CannotBuild as reason:
+        return str(reason)
+    return None
+
+
+@functools.cache
+def target(kernel: str, widths: tuple[int, ...], activation: str) -> str:
+    """The name under which JAX can call a kernel compiled for such a network."""
+    return register(compiled(widths, activation), kernel, "cpu")
+
+
+def compiled(widths: tuple[int, ...], activation: str) -> Path:
+    """The library with all kernels for such a network, compiled now unless it was before."""
+    path, version = compiler(os.environ.get("PATH", os.defpath))
+    sizes = ",".join(map(str, widths))
+    command = [
+        path,
+        *FLAGS,
+        *for_this_processor(),
+        f"-I{jax.ffi.include_dir()}",
+        f"-DWIDTHS={sizes}",
+        f"-DTANH={int(activation == 'tanh')}",
+        *(str(FOLDER / name) for name in SOURCES),
+    ]
+    note = f"compiling kernels for networks of {'-'.join(map(str, widths))} (kept for the next run)"
+    every = [FOLDER / name for name in (*HEADERS, *SOURCES)]
+    return kept(command, every, version + processor(), note)
