@@ -15,10 +15,11 @@ from hcdyna.kernels import sizes as gpu_coverage
 from hcdyna.kernels.cpu import climb as cpu_climb
 from hcdyna.kernels.cpu import coverage as cpu_coverage
 from hcdyna.kernels.cpu import plan as cpu_plan
+from hcdyna.kernels.cpu import random as cpu_random
 from hcdyna.numerics.devices import start
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
-from hcdyna.types import Agent, Array, Box, Environment, Info, Perceptron
+from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron
 
 
 class Accelerated(NamedTuple):
@@ -95,3 +96,12 @@ def reasons_to_stay_plain(settings: Settings, env: Environment, kernels: Kernels
     if settings.training.batch_size > kernels.most_rows:
         reasons.append(f"planning is plain with a batch_size over {kernels.most_rows}")
     return reasons
+
+
+def quick_key(settings: Settings, key: Key) -> Key:
+    """The same key, from which one draws the same numbers faster where that is possible."""
+    return key if settings.training.kernels == "off" else cpu_random.quick(key)
+
+
+usual_key = cpu_random.usual
+"""A quick key → the same one as JAX's own, to be kept."""

@@ -17,6 +17,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hcdyna.dyna import DynaState, build
+from hcdyna.kernels.accelerate import quick_key, usual_key
 from hcdyna.numerics.devices import compiler_options, most_turns_at_once
 from hcdyna.numerics.randomness import below
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS, Budget, budget_of
@@ -197,7 +198,8 @@ def time_step(
 ) -> tuple[AgentLife, Info]:
     """Act, see what happens, learn from it (in warm-up: act at random and only remember)."""
     env, dyna = build(settings, budget)
-    key, act_key, env_key, learn_key, reset_key = jax.random.split(life.key, 5)
+    quick = quick_key(settings, life.key)
+    key, act_key, env_key, learn_key, reset_key = jax.random.split(quick, 5)
     if warm_up:
         action = random_action(act_key, env.spec)
     else:
@@ -211,7 +213,7 @@ def time_step(
     episode_step = life.episode_step + 1
     over = outcome.terminated | (episode_step >= env.spec.time_limit)
     obs = jnp.where(over, env.reset(reset_key), outcome.next_obs)
-    return AgentLife(key, dyna_state, obs, jnp.where(over, 0, episode_step)), info
+    return AgentLife(usual_key(key), dyna_state, obs, jnp.where(over, 0, episode_step)), info
 
 
 def random_action(key: Key, spec: Spec) -> Array:

@@ -14,7 +14,6 @@ from hcdyna.numerics.devices import start
 
 FOLDER = Path(__file__).parent
 HEADERS = ("call.h", "vectors.h", "network.h")
-SOURCES = ("climb.cc", "plan.cc")
 COMPILERS = ("c++", "g++", "clang++")
 FLAGS = (
     "-O3", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-w",
@@ -71,19 +70,27 @@ def target(kernel: str, widths: tuple[int, ...], activation: str) -> str:
     return register(compiled(widths, activation), kernel, "cpu")
 
 
+@functools.cache
+def generator() -> str:
+    """The name under which JAX can call the generator of random numbers."""
+    return register(library(["random.cc"], [], "random numbers"), "random", "cpu")
+
+
 def compiled(widths: tuple[int, ...], activation: str) -> Path:
     """The library with all kernels for such a network, compiled now unless it was before."""
-    path, version = compiler(os.environ.get("PATH", os.defpath))
-    sizes = ",".join(map(str, widths))
-    command = [
-        path,
-        *FLAGS,
-        *for_this_processor(),
-        f"-I{jax.ffi.include_dir()}",
-        f"-DWIDTHS={sizes}",
+    macros = [
+        f"-DWIDTHS={','.join(map(str, widths))}",
         f"-DTANH={int(activation == 'tanh')}",
-        *(str(FOLDER / name) for name in SOURCES),
     ]
-    note = f"compiling kernels for networks of {'-'.join(map(str, widths))} (kept for the next run)"
-    every = [FOLDER / name for name in (*HEADERS, *SOURCES)]
+    return library(["climb.cc", "plan.cc"], macros, f"networks of {'-'.join(map(str, widths))}")
+
+
+def library(sources: list[str], macros: list[str], purpose: str) -> Path:
+    """Some of the sources, compiled for this processor."""
+    path, version = compiler(os.environ.get("PATH", os.defpath))
+    machine = for_this_processor()
+    places = [str(FOLDER / name) for name in sources]
+    command = [path, *FLAGS, *machine, f"-I{jax.ffi.include_dir()}", *macros, *places]
+    every = [FOLDER / name for name in (*HEADERS, *sources)]
+    note = f"compiling kernels for {purpose} (kept for the next run)"
     return kept(command, every, version + processor(), note)
