@@ -13,11 +13,15 @@ from hcdyna.numerics.caches import NoCache, cache_folder, trim
 from hcdyna.numerics.surroundings import check_surroundings
 
 COMPILER_OPTIONS: dict[str, dict[str, Any]] = {
-    "cpu": {"xla_cpu_multi_thread_eigen": False},
+    "cpu": {
+        "xla_cpu_multi_thread_eigen": False,
+        "xla_disable_hlo_passes": "cpu-parallel-task-assigner",
+    },
     "gpu": {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"},
 }
 """The arrays of one agent are so small that threads within an operator only get in each other's
-way: on a CPU, agents are spread over one single-threaded device per core instead. On a GPU, what
+way: on a CPU, agents are spread over one single-threaded device per core instead. XLA judges by the
+size of a replay buffer how long it takes to look up a few of its rows, and would use threads. On a GPU, what
 does not wait for the climb may run beside it."""
 
 MOST_KEPT = 256_000_000

@@ -15,6 +15,7 @@ from hcdyna.gymnasium.theirs.environment import longest_episode
 from hcdyna.gymnasium.theirs.failure import HostFailed, Keeper
 from hcdyna.gymnasium.theirs.scaling import known_scale, scale_of
 from hcdyna.gymnasium.theirs.worlds import Read, Step, Worlds, as_float32
+from hcdyna.numerics.devices import compiler_options
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.training.compiled import AgentLife, Numbers, Programs
@@ -53,16 +54,15 @@ class Host:
         self.read: Read = as_float32
         self.at: np.ndarray | None = None
         """Where the environments stand; a life that stands elsewhere begins a new episode."""
-        self.init = jax.jit(jax.vmap(partial(init, static)))
-        self._act = {
-            warm: jax.jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)
-        }
+        jit = partial(jax.jit, compiler_options=compiler_options())
+        self.init = jit(jax.vmap(partial(init, static)))
+        self._act = {warm: jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)}
         self._advance = {
-            warm: jax.jit(jax.vmap(partial(time_step, static, warm)), donate_argnums=(0, 2))
+            warm: jit(jax.vmap(partial(time_step, static, warm)), donate_argnums=(0, 2))
             for warm in (True, False)
         }
-        self._test = jax.jit(jax.vmap(partial(test_action, static)))
-        self._model_errors = jax.jit(jax.vmap(partial(test_model, static)))
+        self._test = jit(jax.vmap(partial(test_action, static)))
+        self._model_errors = jit(jax.vmap(partial(test_model, static)))
 
     def advance(
         self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
