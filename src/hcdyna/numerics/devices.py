@@ -21,8 +21,8 @@ COMPILER_OPTIONS: dict[str, dict[str, Any]] = {
 }
 """The arrays of one agent are so small that threads within an operator only get in each other's
 way: on a CPU, agents are spread over one single-threaded device per core instead. XLA judges by the
-size of a replay buffer how long it takes to look up a few of its rows, and would use threads. On a GPU, what
-does not wait for the climb may run beside it."""
+size of a replay buffer how long it takes to look up a few of its rows, and would use threads.
+On a GPU, what does not wait for the climb may run beside it."""
 
 MOST_KEPT = 256_000_000
 """Bytes of compiled programs to keep on disk from one process to the next."""

@@ -89,7 +89,8 @@ def draw_mini_batch(
     if isinstance(found, Rows):
         return MiniBatches(replayed, simulated, *found)
     # Else XLA would look each state up again for every number that the model computes from it.
-    states, action = jax.lax.optimization_barrier(found if isinstance(found, Pair) else (found, None))
+    found = jax.lax.optimization_barrier(found)
+    states, action = found if isinstance(found, Pair) else (found, None)
     prepare = actions_of(scene.env.spec).prepare
     rows, doubtful = prepare(model_key, action_key, states, action, scene, epsilon)
     if gives_way and doubtful is not None:

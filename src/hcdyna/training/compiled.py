@@ -175,7 +175,11 @@ def advance(
 ) -> tuple[AgentLife, Info]:
     """`length` time steps of one agent, and the mean of their diagnostics."""
     step = functools.partial(time_step, *of_agent(static, numbers), warm_up)
-    _, shapes = jax.eval_shape(step, life)
+    try:
+        _, shapes = jax.eval_shape(step, life)
+    except NotImplementedError:  # a part draws what needs JAX's own keys, as jax.random.poisson
+        step = functools.partial(step, quick=False)
+        _, shapes = jax.eval_shape(step, life)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), shapes)
 
     def body(_: Array, carry: tuple[AgentLife, Info]) -> tuple[AgentLife, Info]:
@@ -194,12 +198,13 @@ def advance(
 
 
 def time_step(
-    settings: Settings, budget: Budget, warm_up: bool, life: AgentLife
+    settings: Settings, budget: Budget, warm_up: bool, life: AgentLife, quick: bool = True
 ) -> tuple[AgentLife, Info]:
-    """Act, see what happens, learn from it (in warm-up: act at random and only remember)."""
+    """Act, see what happens, learn from it (in warm-up: act at random and only remember). With
+    `quick` keys, random numbers are drawn faster where that is possible."""
     env, dyna = build(settings, budget)
-    quick = quick_key(settings, life.key)
-    key, act_key, env_key, learn_key, reset_key = jax.random.split(quick, 5)
+    key = quick_key(settings, life.key) if quick else life.key
+    key, act_key, env_key, learn_key, reset_key = jax.random.split(key, 5)
     if warm_up:
         action = random_action(act_key, env.spec)
     else:

@@ -28,7 +28,8 @@ def compiler(path: str) -> tuple[str, str]:
     for name in COMPILERS:
         found = shutil.which(name, path=path)
         if found is not None:
-            about = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+            asked = [found, "--version"]
+            about = subprocess.run(asked, capture_output=True, text=True, check=False)
             if about.returncode == 0:
                 return found, about.stdout
     raise CannotBuild(f"no C++ compiler was found ({', '.join(COMPILERS)})")

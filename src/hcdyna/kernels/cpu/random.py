@@ -1,7 +1,7 @@
 """JAX's own random numbers, bit for bit, in one call each.
 
-XLA compiles Threefry for a CPU as a loop of some twenty small operators, and a time step draws about
-ten times, so that for a lone agent most of a step would go into that.
+XLA compiles Threefry for a CPU as a loop of some twenty small operators, and a time step draws
+about ten times, so that for a lone agent most of a step would go into that.
 """
 
 import functools
@@ -61,7 +61,7 @@ def quick_generator() -> Any:
             return both[..., 0] << jnp.uint64(32) | both[..., 1]
         return draw(key, 0, math.prod(shape), whole=False).reshape(shape).astype(f"uint{bit_width}")
 
-    def fold_in(key: Array, data: Array) -> Array:
+    def fold_in(key: Array, data: Array | int) -> Array:
         return draw(key, data, 1, whole=True)[0]
 
     def seed(seed: Array) -> Array:
@@ -76,4 +76,3 @@ def quick_generator() -> Any:
         name="hcdyna_threefry",
         tag="hcd",
     )
-
