@@ -46,7 +46,12 @@ def mesh_for(agents: int) -> Mesh:
 
 
 def offer_every_core() -> None:
-    """Make each CPU core a device of its own, unless JAX has started or was told otherwise."""
+    """Make each CPU core a device of its own, unless JAX has started or was told otherwise.
+
+    Programs run in the thread that calls them: handing each over to another takes longer than a
+    small one runs."""
+    if "JAX_CPU_ENABLE_ASYNC_DISPATCH" not in os.environ:
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
     if "device_count" in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return
     with contextlib.suppress(RuntimeError):  # JAX has started: train on the devices there are.
