@@ -198,13 +198,13 @@ def test_a_library_for_the_cpu_is_kept_and_checked(tmp_path, monkeypatch):
     if cpu_build.why_not() is not None:
         pytest.skip(str(cpu_build.why_not()))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    library = cpu_build.library(["random.cc"], [], "")
+    library = cpu_build.library(["threefry.cc"], [], "")
     assert library.stat().st_mode & 0o777 == 0o700
     assert library.parent.stat().st_mode & 0o777 == 0o700
     made = library.stat().st_mtime_ns
-    assert cpu_build.library(["random.cc"], [], "").stat().st_mtime_ns == made
+    assert cpu_build.library(["threefry.cc"], [], "").stat().st_mtime_ns == made
     library.chmod(0o722)
-    assert cpu_build.library(["random.cc"], [], "").stat().st_mtime_ns > made
+    assert cpu_build.library(["threefry.cc"], [], "").stat().st_mtime_ns > made
     monkeypatch.setattr(cpu_build, "FLAGS", ("-no-such-flag",))
     with pytest.raises(build.CannotBuild, match=r"failed on a kernel: .*no-such-flag"):
-        cpu_build.library(["random.cc"], [], "")
+        cpu_build.library(["threefry.cc"], [], "")

@@ -15,7 +15,7 @@ from hcdyna.agents.double_dqn import double
 from hcdyna.agents.dqn import DQNState, highest_target
 from hcdyna.kernels.cpu import build, climb
 from hcdyna.kernels.cpu import plan as kernel_plan
-from hcdyna.kernels.cpu.random import quick, usual
+from hcdyna.kernels.cpu.threefry import quick, usual
 from hcdyna.numerics import adam
 from hcdyna.numerics.networks import Layer, mlp
 from hcdyna.planning import MiniBatches, plan

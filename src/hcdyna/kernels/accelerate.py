@@ -15,7 +15,7 @@ from hcdyna.kernels import sizes as gpu_coverage
 from hcdyna.kernels.cpu import climb as cpu_climb
 from hcdyna.kernels.cpu import coverage as cpu_coverage
 from hcdyna.kernels.cpu import plan as cpu_plan
-from hcdyna.kernels.cpu import random as cpu_random
+from hcdyna.kernels.cpu import threefry
 from hcdyna.numerics.devices import start
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
@@ -100,8 +100,8 @@ def reasons_to_stay_plain(settings: Settings, env: Environment, kernels: Kernels
 
 def quick_key(settings: Settings, key: Key) -> Key:
     """The same key, from which one draws the same numbers faster where that is possible."""
-    return key if settings.training.kernels == "off" else cpu_random.quick(key)
+    return key if settings.training.kernels == "off" else threefry.quick(key)
 
 
-usual_key = cpu_random.usual
+usual_key = threefry.usual
 """A quick key → the same one as JAX's own, to be kept."""

@@ -74,7 +74,7 @@ def target(kernel: str, widths: tuple[int, ...], activation: str) -> str:
 @functools.cache
 def generator() -> str:
     """The name under which JAX can call the generator of random numbers."""
-    return register(library(["random.cc"], [], "random numbers"), "random", "cpu")
+    return register(library(["threefry.cc"], [], "random numbers"), "random", "cpu")
 
 
 def compiled(widths: tuple[int, ...], activation: str) -> Path:
