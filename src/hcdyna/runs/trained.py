@@ -34,9 +34,9 @@ class TrainedAgent:
     True
     """
 
-    def __init__(self, settings: Settings, state: Any, scale: Any = ()) -> None:
-        """`scale` [2, d] is that of the run, as in `AgentLife`."""
-        self.settings, self.state = settings, state
+    def __init__(self, settings: Settings, state: Any, scale: Any = (), about: str = "") -> None:
+        """`scale` [2, d] is that of the run, as in `AgentLife`; `about` says which agent it is."""
+        self.settings, self.state, self.about = settings, state, about
         self._known_scale = known_scale(scale)
         self.spec = settings.environment.build().spec
         agent = agent_of(settings, self.spec)

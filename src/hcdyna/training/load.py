@@ -1,16 +1,17 @@
 """What was trained before: a run from its folder, or one agent from its file."""
 
+import functools
 from pathlib import Path
 from typing import Any
 
 from hcdyna.runs import policy_file
-from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.progress import Progress
+from hcdyna.runs.run import Run
 from hcdyna.runs.store import Store
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.fields import path_of
-from hcdyna.training.compiled import AgentLife
-from hcdyna.training.trainer import Trainer
+from hcdyna.training.trainer import Saved, Trainer
 
 
 def load(path: str | Path, curves: bool = True) -> Any:
@@ -41,11 +42,12 @@ def load_run(folder: str | Path, curves: bool = True) -> Run:
     except RunError as error:
         raise RunError(f"{error}; its agents can still be used (eval, watch)") from None
 
-    def final() -> AgentLife:
+    def newest() -> Saved:
         trainer = Trainer(store.settings, store.seeds)
         found = trainer.newest(store)
         if found is None:
             raise RunError(f"{folder}: no checkpoint, which holds the agents of a run")
-        return found[1]
+        return found
 
-    return Run.of(progress, final, store.folder)
+    kept = functools.cache(lambda: newest().best)
+    return Run.of(progress, lambda: newest().life, store.folder, kept)
