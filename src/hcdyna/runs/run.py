@@ -18,15 +18,24 @@ from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.plain import to_act
+from hcdyna.settings.short import in_short
+from hcdyna.settings.words import count
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from hcdyna.runs.best import Best
 
 LIBRARIES = ("pandas", "polars")
 """Of data frames."""
 
 
-@dataclass(frozen=True)
+def drawing() -> Any:
+    """The module that draws: of a room above, which is named, as parts are, and not imported."""
+    return importlib.import_module("hcdyna.figures.notebook")
+
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """Curves and final states of all agents of one program."""
 
@@ -79,6 +88,25 @@ class Run:
     def finished(self) -> bool:
         """Whether all steps were taken."""
         return len(self.steps) > 0 and self.steps[-1] >= self.settings[0].training.steps
+
+    def __repr__(self) -> str:
+        first = self.settings[0]
+        several = len(self.settings)
+        which = in_short(first) if several == 1 else f"{several} settings like {in_short(first)}"
+        taken = f"{self.steps[-1] if len(self.steps) else 0:,} of {first.training.steps:,} steps"
+        words = [which, count(len(self.seeds), "seed"), taken]
+        if len(self.steps):
+            words.append(f"return {self.returns[:, :, -1].mean():.1f}")
+        return f"Run({'; '.join(words)})"
+
+    def _repr_html_(self) -> str:
+        return str(drawing().run_html(self))
+
+    def plot(self, statistic: Literal["mean", "iqm"] = "mean") -> Figure:
+        """The learning curves as a Matplotlib figure, which a notebook shows and `savefig` writes:
+        mean or interquartile mean over seeds with its 95% interval, and each seed."""
+        figure: Figure = drawing().plot(self, statistic)
+        return figure
 
     def mean_returns(self, setting: int = 0) -> np.ndarray:
         """[seeds, evaluations] mean return of each evaluation."""

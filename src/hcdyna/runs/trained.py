@@ -1,6 +1,7 @@
 """What can be done with agents once they are trained."""
 
 import functools
+import importlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hcdyna.runs import policy_file
 from hcdyna.runs.episodes import behave_in_all, checked_epsilon
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.short import in_short
 
 
 class TrainedAgent:
@@ -43,6 +45,14 @@ class TrainedAgent:
         self._greedy = jax.jit(jax.vmap(agent.greedy, (None, 0)))
         self._value = jax.jit(jax.vmap(agent.value, (None, 0)))
         self._behave = jax.jit(partial(behave_in_all, self.spec, agent))
+
+    def __repr__(self) -> str:
+        which = f"; {self.about}" if self.about else ""
+        return f"TrainedAgent({in_short(self.settings)}{which})"
+
+    def _repr_html_(self) -> str:
+        # Of a room above, which is named, as parts are, and not imported.
+        return str(importlib.import_module("hcdyna.figures.notebook").agent_html(self))
 
     def predict(
         self,
