@@ -20,6 +20,7 @@ from hcdyna.numerics import networks as networks
 from hcdyna.numerics import ring as ring
 from hcdyna.numerics.networks import Network as Network
 from hcdyna.runs.run import Run as Run
+from hcdyna.runs.scoring import evaluate as evaluate
 from hcdyna.runs.trained import TrainedAgent as TrainedAgent
 from hcdyna.search_control.base import drawn as drawn
 from hcdyna.search_control.base import queued as queued
