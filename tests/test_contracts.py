@@ -3,6 +3,7 @@
 import pytest
 
 from hcdyna import (
+    DDPG,
     DQN,
     HillClimbing,
     PrioritisedReplay,
@@ -133,3 +134,9 @@ def test_dqn_with_all_its_options():
     env = build_environment("CartPole")
     everything = DQN(double=True, dueling=True, loss="huber", max_gradient=0.1)
     testing.check_agent(everything, env)
+
+
+@pytest.mark.slow
+def test_ddpg_with_all_its_options():
+    options = {"twin_critics": True, "critics": 4, "layer_norm": True, "target_smoothing": True}
+    testing.check_agent(DDPG(**options), build_environment("GridWorldContinuous"))

@@ -14,6 +14,7 @@ from hcdyna import (
     Network,
     Rollouts,
     Settings,
+    SettingsError,
     Training,
     train,
 )
@@ -148,3 +149,9 @@ def test_it_learns(options):
     returns = train(settings, seeds=8).mean_returns()
     assert np.median(returns[:, 0]) < -96, "it must have had something to learn"
     assert np.median(returns[:, -1]) > -48, returns[:, -1]
+
+
+@pytest.mark.parametrize("network", [len, 3, "mlp"])
+def test_a_network_must_be_one(network):
+    with pytest.raises(SettingsError, match=r"DQN.network = .*: must be"):
+        DQN(network=network)

@@ -15,7 +15,8 @@ from hcdyna.numerics.networks import Activation, Layer, Network, affine, affine_
 from hcdyna.numerics.randomness import below, chance
 from hcdyna.settings import PythonOnly, check, check_hidden, later, number
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import MOST
+from hcdyna.settings.fields import MOST, shown
+from hcdyna.settings.importing import Unimported
 from hcdyna.types import Agent, Array, Info, Key, Perceptron, Spec, Transition
 
 OUTPUT_SCALE = 0.0003
@@ -57,6 +58,11 @@ class DQN:
     def __post_init__(self) -> None:
         check(self)
         check_hidden(self)
+        usable = all(callable(getattr(self.network, name, None)) for name in ("init", "on_batch"))
+        if self.network is not None and not usable and not isinstance(self.network, Unimported):
+            raise SettingsError(
+                f"DQN.network = {shown(self.network)}: must be a Network, a pair of init and apply"
+            )
 
     def build(self, spec: Spec) -> Agent:
         sizes = (spec.low.shape[0] if spec.low.ndim else 0, *self.hidden, spec.num_actions or 0)

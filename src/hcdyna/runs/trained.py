@@ -10,7 +10,8 @@ import jax
 import numpy as np
 from gymnasium import spaces
 
-from hcdyna.gymnasium.theirs.environment import Hosted, spaces_of, to_action
+from hcdyna.gymnasium.theirs.environment import Hosted, to_action
+from hcdyna.gymnasium.theirs.making import spaces_of
 from hcdyna.gymnasium.theirs.scaling import ObservationScale, known_scale, scale_of
 from hcdyna.runs import policy_file
 from hcdyna.runs.episodes import behave_in_all, checked_epsilon
@@ -113,7 +114,7 @@ class TrainedAgent:
     def _space(self) -> spaces.Space | None:
         """The action space of a Gymnasium environment; None where the world is ours."""
         environment = self.settings.environment
-        return spaces_of(environment.id)[1] if isinstance(environment, Hosted) else None
+        return spaces_of(environment.recipe)[1] if isinstance(environment, Hosted) else None
 
     @functools.cached_property
     def scale(self) -> ObservationScale | None:

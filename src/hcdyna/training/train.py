@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hcdyna.callbacks import all_of
+from hcdyna.gymnasium.theirs.bringing import environment_of
+from hcdyna.gymnasium.theirs.environment import Hosted
 from hcdyna.runs.beginning import begun, extended, longer
 from hcdyna.runs.run import Run
 from hcdyna.runs.store import Store
@@ -24,7 +26,7 @@ from hcdyna.training.trainer import OnChunk, Trainer
 
 
 def train(
-    settings: Settings | Sequence[Settings] | str,
+    settings: Any,
     seeds: int | Sequence[int] | None = None,
     on_chunk: OnChunk = lambda progress: None,
     out: str | Path | None = None,
@@ -37,9 +39,10 @@ def train(
     """Train one agent per setting and seed, all in one program; `seeds=3` means 0, 1, 2, and
     `seed=3` that one alone.
 
-    Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). The name of an environment,
-    ours or Gymnasium's, with `options` such as search_control="hill_climbing" or steps=100_000 will
-    do too; fields of the parts go by their names, as learning_rate or evaluation_episodes.
+    Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). An environment will do, too:
+    its name, ours or Gymnasium's, an environment object, or a function that makes one, with
+    `options` such as search_control="hill_climbing" or steps=100_000; fields of the parts go by
+    their names, as learning_rate or evaluation_episodes.
 
     A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on the
     host with all evaluations so far; training ends early if one returns True. `out` is a folder to
@@ -49,9 +52,9 @@ def train(
     """
     refuse_while_importing()
     wanted, said = chosen_seeds(seed, seeds), ""
-    if isinstance(settings, str):
-        settings = settings_named(settings, **options)
-        if registry.is_hosted(registry.title_of(settings.environment)):
+    if not isinstance(settings, Settings | list | tuple):
+        settings = settings_named(environment_of(settings), **options)
+        if isinstance(settings.environment, Hosted):
             said = in_words(settings)
     elif options:
         raise SettingsError(f"{next(iter(options))}: give it in the settings")
@@ -67,7 +70,8 @@ def train(
         on_chunk = all_of(show, on_evaluation, on_chunk)
         if out is None:
             return trainer.train(on_chunk)
-        with begun(path_of(out), trainer.record()) as store:
+        # Absolute, since an environment may go to another folder.
+        with begun(path_of(out).absolute(), trainer.record()) as store:
             return trainer.train_in(store, on_chunk)
 
 
@@ -94,7 +98,7 @@ def resume(
     """Go on with an interrupted run, to exactly the end that it would have had, or with one of any
     kind to so many `steps` in all, as if it had been that long from the start."""
     refuse_while_importing()
-    store = Store.open(path_of(folder))
+    store = Store.open(path_of(folder).absolute())
     agents = len(store.described) * len(store.seeds)
     with shown(longer(store.described[0], steps), agents, progress) as show, store.lock():
         if steps is not None:
