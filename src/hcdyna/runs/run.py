@@ -6,13 +6,14 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import jax
 import numpy as np
 
 from hcdyna.runs.diagnosis import Diagnosis, diagnose
 from hcdyna.runs.evaluating import evaluate
+from hcdyna.runs.frames import frame_of
 from hcdyna.runs.progress import Progress
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import Settings
@@ -22,12 +23,13 @@ from hcdyna.settings.short import in_short
 from hcdyna.settings.words import count
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
     from matplotlib.figure import Figure
 
     from hcdyna.runs.best import Best
 
-LIBRARIES = ("pandas", "polars")
-"""Of data frames."""
+What = Literal["curves", "diagnostics"]
 
 
 def drawing() -> Any:
@@ -145,28 +147,26 @@ class Run:
             columns[name] = values.ravel()
         return columns
 
+    @overload
     def frame(
-        self,
-        what: Literal["curves", "diagnostics"] = "curves",
-        *,
-        library: Literal["pandas", "polars"] = "pandas",
+        self, what: What = "curves", *, library: Literal["pandas"] = "pandas"
+    ) -> pandas.DataFrame: ...
+
+    @overload
+    def frame(self, what: What = "curves", *, library: Literal["polars"]) -> polars.DataFrame: ...
+
+    def frame(
+        self, what: What = "curves", *, library: Literal["pandas", "polars"] = "pandas"
     ) -> Any:
-        """The columns of `curves` or `diagnostics` as a data frame; the library must be installed.
+        """The columns of `curves` or `diagnostics` as a data frame. The library must be installed,
+        as by pip install 'hcdyna[pandas]'.
 
         >>> run.frame().groupby("step")["return"].mean()  # doctest: +SKIP
         """
         sources = {"curves": self.curves, "diagnostics": self.diagnostics}
         if what not in sources:
             raise SettingsError(f"what = {what!r}: must be one of {', '.join(sources)}")
-        if library not in LIBRARIES:
-            raise SettingsError(f"library = {library!r}: must be one of {', '.join(LIBRARIES)}")
-        try:
-            module = importlib.import_module(library)
-        except ImportError:
-            raise SettingsError(
-                f"library = {library!r}: is not installed; pip install {library}"
-            ) from None
-        return module.DataFrame(sources[what]())
+        return frame_of(sources[what](), library)
 
     def state(self, seed: int, setting: int = 0) -> Any:
         """The final DynaState of one agent, on the host."""

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import gymnasium
 import numpy as np
 
-from hcdyna.gymnasium.theirs.environment import make
+from hcdyna.gymnasium.theirs.making import Recipe, make
 from hcdyna.runs.playing import returns_and_lengths
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import registry
@@ -103,7 +103,7 @@ def made(env: Any) -> gymnasium.Env:
     """A new environment, by its name or from a function."""
     if isinstance(env, str):
         ours = env in registry.available("environments")
-        return make(f"hcdyna/{env}-v0" if ours else env)
+        return make(Recipe(f"hcdyna/{env}-v0" if ours else env))
     found = env() if callable(env) else env
     if not isinstance(found, gymnasium.Env):
         raise SettingsError(

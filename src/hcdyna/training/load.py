@@ -2,7 +2,6 @@
 
 import functools
 from pathlib import Path
-from typing import Any
 
 from hcdyna.runs import policy_file
 from hcdyna.runs.progress import Progress
@@ -14,12 +13,13 @@ from hcdyna.settings.fields import path_of
 from hcdyna.training.trainer import Saved, Trainer
 
 
-def load(path: str | Path, curves: bool = True) -> Any:
+def load(path: str | Path, curves: bool = True) -> Run | TrainedAgent:
     """A run from its folder, or a TrainedAgent from the file that `TrainedAgent.save` wrote.
 
     An agent imports the modules that its settings name (for parts of your own); a run does so when
     its agents are asked for, and not to be looked at. Without `curves`, the agents of a run whose
-    curves are damaged can still be used.
+    curves are damaged can still be used. For type checkers, `load_run` and `load_agent` say which
+    of the two it is.
 
     >>> run = load("runs/mine")  # doctest: +SKIP
     >>> agent = load("mine.safetensors")  # doctest: +SKIP
@@ -27,7 +27,13 @@ def load(path: str | Path, curves: bool = True) -> Any:
     path = path_of(path)
     if path.is_dir() or not (path.is_file() or path.suffix == policy_file.SUFFIX):
         return load_run(path, curves)
-    return TrainedAgent(*policy_file.read_agent(path))
+    return load_agent(path)
+
+
+def load_agent(path: str | Path) -> TrainedAgent:
+    """One agent from the file that `TrainedAgent.save` wrote; imports the modules it names."""
+    path = path_of(path)
+    return TrainedAgent(*policy_file.read_agent(path), about=path.name)
 
 
 def load_run(folder: str | Path, curves: bool = True) -> Run:
