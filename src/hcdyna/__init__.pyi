@@ -20,6 +20,7 @@ from hcdyna.numerics import networks as networks
 from hcdyna.numerics import ring as ring
 from hcdyna.numerics.networks import Network as Network
 from hcdyna.runs.run import Run as Run
+from hcdyna.runs.scoring import evaluate as evaluate
 from hcdyna.runs.trained import TrainedAgent as TrainedAgent
 from hcdyna.search_control.base import drawn as drawn
 from hcdyna.search_control.base import queued as queued
@@ -51,6 +52,8 @@ from hcdyna.settings.errors import Interrupted as Interrupted
 from hcdyna.settings.errors import RunError as RunError
 from hcdyna.settings.errors import SettingsError as SettingsError
 from hcdyna.training.load import load as load
+from hcdyna.training.load import load_agent as load_agent
+from hcdyna.training.load import load_run as load_run
 from hcdyna.training.train import resume as resume
 from hcdyna.training.train import train as train
 from hcdyna.version import __version__ as __version__

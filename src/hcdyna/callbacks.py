@@ -19,7 +19,7 @@ import numpy as np
 from hcdyna.settings.errors import SettingsError
 
 if TYPE_CHECKING:
-    from hcdyna.runs.run import Progress
+    from hcdyna.runs.progress import Progress
 
 Callback = Callable[["Progress"], Any]
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from hcdyna import Evaluation, Settings, SettingsError, Training, train
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 from hcdyna.training.compiled import chunks
 from hcdyna.training.showing import NotebookBar, bar, in_notebook, learning_begins
 

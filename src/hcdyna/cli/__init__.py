@@ -28,6 +28,7 @@ COMMANDS = {
     "bench": "measure speed and memory here, beside peers where installed",
     "check-env": "can a Gymnasium environment be trained on, and how fast?",
     "reproduce": "the figures and claims of the paper",
+    "completion": "a script for bash or zsh that completes with the Tab key",
 }
 """Each is the function `main` of the module of that name in `commands`."""
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from hcdyna.callbacks import print_progress
-from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.progress import Progress
+from hcdyna.runs.run import Run
 from hcdyna.runs.tracking import tracker
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError

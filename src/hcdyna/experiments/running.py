@@ -17,7 +17,8 @@ from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.numerics.devices import available_cores, offer_every_core
 from hcdyna.numerics.surroundings import check_surroundings
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
-from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.progress import Progress
+from hcdyna.runs.run import Run
 from hcdyna.runs.saving import interruptions
 from hcdyna.settings import Settings, with_numbers
 from hcdyna.settings.errors import SettingsError

@@ -12,7 +12,7 @@ import numpy as np
 from hcdyna.experiments.cells import Cell
 from hcdyna.numerics.files import read_arrays, write_arrays
 from hcdyna.runs import run_json
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 from hcdyna.runs.saving import Saver
 from hcdyna.runs.store import Store
 from hcdyna.settings.errors import Interrupted
@@ -43,7 +43,7 @@ class Unfinished:
         if store is None or newest is None:
             self.forget()
             return *self.trainer.begin(), seen
-        step, life, progress = self.trainer.go_on(store, *newest)
+        step, life, progress = self.trainer.go_on(store, newest)
         self.saver = Saver(store, progress, saved=len(progress.steps))
         for name, x in read_arrays(self._seen(step)).items():
             index, _, label = name.partition("/")

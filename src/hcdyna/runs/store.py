@@ -23,7 +23,7 @@ import numpy as np
 
 from hcdyna.numerics.files import explained, held, read_arrays, write_arrays
 from hcdyna.runs import run_json
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 from hcdyna.settings import Settings, evaluated_after, evaluations_until
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import differences, settings_from_plain, settings_to_plain, to_act

@@ -5,6 +5,7 @@ This module knows nothing of JAX, so that settings can be read, checked and prin
 
 import dataclasses
 import functools
+import importlib
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import tyro
 from hcdyna.settings import registry
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import MOST, check, is_part, later, number, shown
+from hcdyna.settings.short import short_repr, unusual
 
 CHOICES = {
     "environment": "environments",
@@ -82,7 +84,7 @@ class Evaluation:
         check(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """One algorithm on one problem. Each of the four choices is a name or an object with `build`.
 
@@ -127,6 +129,17 @@ class Settings:
                 f"Training.replay_size = {training.replay_size}: "
                 f"must be at least the batch size, {training.batch_size}"
             )
+
+    def __repr__(self) -> str:
+        choices = [short_repr(getattr(self, choice)) for choice in CHOICES]
+        more = [name for name in unusual(self) if name not in CHOICES]
+        rest = [f"{name}={short_repr(getattr(self, name))}" for name in more]
+        return f"Settings({', '.join((*choices, *rest))})"
+
+    def _repr_html_(self) -> str:
+        # Of a room above, which is named, as the parts are, and not imported.
+        html: str = importlib.import_module("hcdyna.figures.notebook").settings_html(self)
+        return html
 
 
 def evaluations_until(settings: Settings, step: int) -> int:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainin
 from rich.progress import Progress as Bar
 
 from hcdyna.callbacks import Pace, brief
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 from hcdyna.settings import Settings
 
 COMPILING = "compiling …"

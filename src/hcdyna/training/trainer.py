@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,8 +15,10 @@ from hcdyna.gymnasium.theirs.failure import HostFailed
 from hcdyna.kernels.accelerate import accelerate
 from hcdyna.numerics.devices import mesh_for
 from hcdyna.runs import checkpoint
+from hcdyna.runs.best import Best
+from hcdyna.runs.progress import Progress
 from hcdyna.runs.record import describe, warn_of_changes
-from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.run import Run
 from hcdyna.runs.saving import Saving, interruptions
 from hcdyna.runs.store import Store, step_of
 from hcdyna.settings import Settings, agent_of
@@ -31,6 +33,15 @@ from hcdyna.types import Info
 OnChunk = Callable[[Progress], Any]
 Keep = Callable[[AgentLife, int, bool], AgentLife | None]
 """life, step, whether training ends here → saves, and may answer with a life to go on with."""
+
+
+class Saved(NamedTuple):
+    """A checkpoint that was read."""
+
+    step: int
+    life: AgentLife
+    best: Best
+    path: Path
 
 
 def kernels_used(settings: Settings) -> str:
@@ -76,8 +87,9 @@ class Trainer:
     def train(self, on_chunk: OnChunk) -> Run:
         """From the first step to the last, in memory."""
         start, life, progress = self.begin()
-        life = self.advance(life, start, progress, on_chunk, lambda life, step, now: None)
-        return Run.of(progress, lambda: life)
+        best = Best(self.agents)
+        life = self.advance(life, start, progress, on_chunk, lambda life, step, now: None, best)
+        return Run.of(progress, lambda: life, kept=lambda: best)
 
     def train_in(self, store: Store, on_chunk: OnChunk) -> Run:
         """From the first step, or the newest checkpoint of the store, to the last."""
@@ -89,29 +101,35 @@ class Trainer:
                 "are kept as they are: choose another folder to train anew"
             )
         with interruptions() as interrupted:
-            start, life, progress = self.begin() if newest is None else self.go_on(store, *newest)
-            saving = Saving(store, progress, interrupted)
-            life = self.advance(life, start, progress, on_chunk, saving)
-            return Run.of(progress, lambda: life, store.folder)
+            start, life, progress = self.begin() if newest is None else self.go_on(store, newest)
+            best = Best(self.agents) if newest is None else newest.best
+            saving = Saving(store, progress, interrupted, best)
+            life = self.advance(life, start, progress, on_chunk, saving, best)
+            return Run.of(progress, lambda: life, store.folder, lambda: best)
 
     def begin(self) -> tuple[int, AgentLife, Progress]:
         """Step 0, new agents, and no curves yet."""
         life = self.programs.init(self.seed_of_agent, self.numbers)
         return 0, life, Progress(self.settings, self.seeds)
 
-    def go_on(
-        self, store: Store, step: int, life: AgentLife, path: Path
-    ) -> tuple[int, AgentLife, Progress]:
+    def go_on(self, store: Store, saved: Saved) -> tuple[int, AgentLife, Progress]:
         """Step, agents and curves of a checkpoint; what the store has beyond it is removed."""
-        progress = store.progress(until=path)
+        progress = store.progress(until=saved.path)
         progress.settings = self.settings
-        store.forget_after(step)
-        return step, life, progress
+        store.forget_after(saved.step)
+        return saved.step, saved.life, progress
 
     def advance(
-        self, life: AgentLife, start: int, progress: Progress, on_chunk: OnChunk, keep: Keep
+        self,
+        life: AgentLife,
+        start: int,
+        progress: Progress,
+        on_chunk: OnChunk,
+        keep: Keep,
+        best: Best | None = None,
     ) -> AgentLife:
-        """Chunk after chunk, with an evaluation after each; what ends it early is saved first."""
+        """Chunk after chunk, with an evaluation after each, in which some do `best`; what ends it
+        early is saved first."""
         static, programs = self.static, self.programs
         info: Info = {}
         for begin, end in chunks(static):
@@ -132,6 +150,8 @@ class Trainer:
                 raise
             returns, lengths, more = found
             progress.record(end, returns, lengths, info | more)
+            if best is not None:
+                best.look(life, progress)
             try:
                 enough = is_true(on_chunk(progress))
             except BaseException:
@@ -143,8 +163,8 @@ class Trainer:
                 break
         return life
 
-    def newest(self, store: Store) -> tuple[int, AgentLife, Path] | None:
-        """Step, state and file of the newest checkpoint that is whole; None if there is none."""
+    def newest(self, store: Store) -> Saved | None:
+        """The newest checkpoint that is whole; None if there is none."""
         paths = store.checkpoints()
         for number, path in enumerate(paths):
             try:
@@ -154,7 +174,8 @@ class Trainer:
                     raise
                 warnings.warn(f"{error}; going on from the checkpoint before", stacklevel=2)
                 continue
+            best = Best.taken_from(arrays, self.agents)
             on_host = checkpoint.from_arrays(arrays, self.shapes)
             state = checkpoint.with_keys(spread_over(on_host, self.mesh), self.shapes)
-            return step_of(path), state, path
+            return Saved(step_of(path), state, best, path)
         return None
