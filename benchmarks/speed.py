@@ -4,7 +4,8 @@
 
 With the paper's replay buffer and queue, and with the least ratio that we want; `hcdyna bench`
 measures much more. Machines are noisy, so ours (with kernels and plain) and the peer take turns,
-round by round, and the ratio of each round counts. Peers are a plain PyTorch loop of HC-Dyna and Stable-Baselines3's DQN.
+round by round, and the ratio of each round counts. Peers are a plain PyTorch loop of HC-Dyna and
+Stable-Baselines3's DQN.
 """
 
 from __future__ import annotations
