@@ -5,15 +5,28 @@ from functools import partial
 from itertools import pairwise
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Acrobot, Evaluation, GridWorld, HillClimbing, Settings, Training, train
+from hcdyna import (
+    DQN,
+    Acrobot,
+    CartPole,
+    Evaluation,
+    GridWorld,
+    HillClimbing,
+    LearnedModel,
+    Settings,
+    Training,
+    train,
+)
 from hcdyna.agents.dqn import DQNState
 from hcdyna.kernels.cpu import build, climb
 from hcdyna.kernels.cpu import plan as kernel_plan
+from hcdyna.kernels.cpu.fit import fit_for
 from hcdyna.kernels.cpu.threefry import quick, usual
-from hcdyna.numerics import adam
+from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Layer
 from hcdyna.planning import MiniBatches, plan
 from hcdyna.planning.discrete import Asked
@@ -190,3 +203,52 @@ def test_random_numbers_are_those_of_jax(draw):
     assert fast.dtype != keys.dtype
     assert usual(fast).dtype == keys.dtype
     np.testing.assert_array_equal(jax.vmap(draw)(fast), jax.vmap(draw)(keys))
+
+
+def test_a_learned_model_learns_the_same():
+    """Members too, with rare steps and before there are any."""
+    env = CartPole().build()
+    settings = LearnedModel(hidden=(32, 16), members=2, batch_size=20, trust="trust")
+    drawn = Drawn(2, env)
+    replay = ring.init(Transition(*(x[0] for x in fresh_steps(drawn))), 64)
+    steps = jax.tree.map(lambda x: x[:40], Transition(*fresh_steps(drawn)))
+    found = {}
+    for kind, fit in (("plain", None), ("fused", fit_for)):
+        model = settings.build(env, fit)
+
+        def learn(model=model):
+            def step(carry, given):
+                key, row = given
+                rows = ring.extend(
+                    carry[1], jax.tree.map(lambda x: x[None], row), jnp.ones(1, bool)
+                )
+                state, info = model.update(key, carry[0], rows)
+                return (state, rows), info["model_loss"]
+
+            keys = jax.random.split(jax.random.key(2), 40)
+            start = (model.init(jax.random.key(1)), replay)
+            (state, _), loss = jax.lax.scan(step, start, (keys, steps))
+            return state, loss
+
+        found[kind] = jax.tree.map(np.asarray, jax.jit(learn)())
+    (plain, losses), (fused, fused_losses) = found["plain"], found["fused"]
+    np.testing.assert_allclose(fused_losses, losses, rtol=1e-4)
+    start = settings.build(env).init(jax.random.key(1))
+    for before, one, other in zip(
+        *(jax.tree.leaves(x.params) for x in (start, plain, fused)), strict=True
+    ):
+        change = np.linalg.norm(one - np.asarray(before))
+        assert np.linalg.norm(other - one) <= 1e-4 * change
+    np.testing.assert_allclose(fused.optimiser.power2, plain.optimiser.power2)
+
+
+def fresh_steps(drawn):
+    """obs, action, reward, discount, next_obs; some end."""
+    over = drawn.normal() > 1.0
+    return (
+        drawn.states(),
+        drawn.actions(),
+        drawn.normal(),
+        np.where(over, 0.0, 0.9).astype(np.float32),
+        drawn.states(),
+    )

@@ -14,8 +14,10 @@ from hcdyna.kernels import plan as gpu_plan
 from hcdyna.kernels import sizes as gpu_coverage
 from hcdyna.kernels.cpu import climb as cpu_climb
 from hcdyna.kernels.cpu import coverage as cpu_coverage
+from hcdyna.kernels.cpu import fit as cpu_fit
 from hcdyna.kernels.cpu import plan as cpu_plan
 from hcdyna.kernels.cpu import threefry
+from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
@@ -96,6 +98,11 @@ def reasons_to_stay_plain(settings: Settings, env: Environment, kernels: Kernels
     if settings.training.batch_size > kernels.most_rows:
         reasons.append(f"planning is plain with a batch_size over {kernels.most_rows}")
     return reasons
+
+
+def fit_for(settings: Settings) -> FitFor | None:
+    """Fast gradient steps for learned models, where there are any."""
+    return None if settings.training.kernels == "off" else cpu_fit.fit_for
 
 
 def quick_key(settings: Settings, key: Key) -> Key:

@@ -77,13 +77,22 @@ def generator() -> str:
     return register(library(["threefry.cc"], [], "random numbers"), "random", "cpu")
 
 
+@functools.cache
+def model_target(widths: tuple[int, ...], activation: str) -> str:
+    """The name under which JAX can call the update of a learned model's network."""
+    purpose = f"models of {'-'.join(map(str, widths))}"
+    return register(library(["fit.cc"], macros_of(widths, activation), purpose), "fit", "cpu")
+
+
 def compiled(widths: tuple[int, ...], activation: str) -> Path:
-    """The library with all kernels for such a network, compiled now unless it was before."""
-    macros = [
-        f"-DWIDTHS={','.join(map(str, widths))}",
-        f"-DTANH={int(activation == 'tanh')}",
-    ]
-    return library(["climb.cc", "plan.cc"], macros, f"networks of {'-'.join(map(str, widths))}")
+    """The library with all kernels for such an agent, compiled now unless it was before."""
+    purpose = f"networks of {'-'.join(map(str, widths))}"
+    return library(["climb.cc", "plan.cc"], macros_of(widths, activation), purpose)
+
+
+def macros_of(widths: tuple[int, ...], activation: str) -> list[str]:
+    """What the sources have to know of a network."""
+    return [f"-DWIDTHS={','.join(map(str, widths))}", f"-DTANH={int(activation == 'tanh')}"]
 
 
 def library(sources: list[str], macros: list[str], purpose: str) -> Path:

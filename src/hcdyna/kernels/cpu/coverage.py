@@ -30,19 +30,25 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
     spec = env.spec
     if perceptron is None:
         return "the agent is not a perceptron of ours with discrete actions, as it was built"
-    if not 1 <= len(perceptron.hidden) <= MOST_LAYERS:
-        return f"hidden = {perceptron.hidden}: kernels need one to {MOST_LAYERS} layers"
-    if any(units % UNITS or units > MOST_UNITS for units in perceptron.hidden):
-        return (
-            f"hidden = {perceptron.hidden}: kernels exist for layers of {UNITS}, {2 * UNITS}, "
-            f"{3 * UNITS} … {MOST_UNITS} units"
-        )
+    reason = why_not_layers(perceptron.hidden)
+    if reason is not None:
+        return reason
     if spec.num_states is not None or spec.num_actions is None:
         return f"{spec.name}: kernels need continuous states and discrete actions"
     if not isinstance(env.project, Box):
         return f"{spec.name}: kernels know no Π but a Box"
     if spec.low.shape[0] > MOST_VARIABLES or spec.num_actions > MOST_ACTIONS:
         return f"{spec.name}: kernels take up to {MOST_VARIABLES} variables and as many actions"
+    return None
+
+
+def why_not_layers(hidden: tuple[int, ...]) -> str | None:
+    """Why the kernels do not cover such hidden layers; None if they do."""
+    if not 1 <= len(hidden) <= MOST_LAYERS:
+        return f"hidden = {hidden}: kernels need one to {MOST_LAYERS} layers"
+    if any(units % UNITS or units > MOST_UNITS for units in hidden):
+        sizes = f"{UNITS}, {2 * UNITS}, {3 * UNITS} … {MOST_UNITS}"
+        return f"hidden = {hidden}: kernels exist for layers of {sizes} units"
     return None
 
 
