@@ -1,0 +1,63 @@
+"""Tasks: what a worker takes at a time, some cells of a study that share a program."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Case = dict[str, Any]
+"""The values that set a cell apart from others, by path: {"agent.learning_rate": 0.001}."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cells that are trained together, as the store describes them."""
+
+    id: str
+    program: str
+    """Tasks of one program need to be compiled once."""
+    keys: tuple[str, ...]
+    cases: tuple[Case, ...]
+    agents: int
+    steps: int
+    """Of each agent."""
+    plain: tuple[Mapping[str, Any], ...]
+    """The cells."""
+
+    @property
+    def agent_steps(self) -> int:
+        return self.agents * self.steps
+
+    def line(self) -> str:
+        """One line of JSON."""
+        return json.dumps({name: getattr(self, name) for name in self.__dataclass_fields__})
+
+    @staticmethod
+    def read(line: str) -> Task:
+        found = json.loads(line)
+        lists = {name: tuple(found[name]) for name in ("keys", "cases", "plain")}
+        return Task(**{**found, **lists})
+
+
+def named(words: Iterable[str]) -> str:
+    """A short name for some texts."""
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+
+def in_words(case: Case) -> str:
+    """What sets a cell apart, in a line.
+
+    >>> in_words({"search_control": "replay", "agent.learning_rate": 0.001})
+    'search_control=replay agent.learning_rate=0.001'
+    """
+    return " ".join(f"{path}={_short(value)}" for path, value in case.items()) or "as it is"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        rest = ",".join(f"{k}={v}" for k, v in value.items() if k != "name")
+        return f"{value.get('name')}({rest})" if rest else str(value.get("name"))
+    return str(value)
