@@ -115,7 +115,7 @@ def cluster(options: Options) -> Iterator[Any]:
 def kill_node(found: Any, after: float, over: threading.Event) -> None:
     """Kill the second node without warning."""
     if not over.wait(after):
-        node = [x for x in found.list_all_nodes() if x is not found.head_node][0]
+        node = next(x for x in found.list_all_nodes() if x is not found.head_node)
         found.remove_node(node, allow_graceful=False)
         print("one node killed", flush=True)
 
@@ -130,12 +130,8 @@ def disturbed(store: SweepStore, options: Options, seed: int) -> int:
             found = stack.enter_context(cluster(options))
             resources = Resources(options={"address": found.address})
             if options.kill_node:
-                after = 2.5 * options.every
-                threads.append(
-                    threading.Thread(
-                        target=kill_node, args=(found, after, killer.over), daemon=True
-                    )
-                )
+                given = (found, 2.5 * options.every, killer.over)
+                threads.append(threading.Thread(target=kill_node, args=given, daemon=True))
         for thread in threads:
             thread.start()
         try:

@@ -53,6 +53,16 @@ class Lease:
             self.content["beat"] += 1
             self.place.write(self.name, packed(self.content))
 
+    def is_mine(self) -> bool:
+        """Whether no other worker has taken the task over."""
+        try:
+            self.renew()
+        except LostLease:
+            return False
+        except (RunError, OSError):  # a full disk says nothing about who holds it
+            return True
+        return True
+
     @contextlib.contextmanager
     def renewed(self, patience: float) -> Iterator[None]:
         """Renew it, in a thread, as long as this lasts."""

@@ -19,7 +19,7 @@ import jax
 from hcdyna.experiments.running import KEPT, live, trainer_of
 from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.numerics.caches import not_private, trim
-from hcdyna.numerics.devices import MOST_KEPT
+from hcdyna.numerics.devices import MOST_KEPT, start
 from hcdyna.runs.saving import interruptions
 from hcdyna.settings.errors import Interrupted, NotWritten, SettingsError, words_of
 from hcdyna.sweeps.leases import Lease, LostLease
@@ -60,6 +60,7 @@ class Worker:
             scan = self.store.scan()
             left = self.waiting(scan)
             if not left:
+                self.clear_up(scan)
                 break
             task, lease = self.next(left, scan)
             if task is not None and lease is not None:
@@ -78,6 +79,12 @@ class Worker:
             for task in self.store.tasks()
             if task.id not in aside and not scan.done.issuperset(task.keys)
         ]
+
+    def clear_up(self, scan: Scan) -> None:
+        """Remove what workers that were killed have left of tasks which they had just finished."""
+        for task in self.store.tasks():
+            if task.id in scan.held:
+                self.store.take(task, scan)
 
     def next(self, left: list[Task], scan: Scan) -> tuple[Task | None, Lease | None]:
         """A task to train, and its lease: first of programs that are compiled here, then of those
@@ -108,12 +115,7 @@ class Worker:
         except Interrupted as stop:
             lease.release()
             raise Requeue(f"{stop}") from None
-        except NotWritten:
-            if lease.lost.is_set():
-                return
-            lease.release()
-            raise
-        except (SettingsError, MemoryError, Exception) as error:
+        except Exception as error:
             self.failed(task, lease, error)
             return
         self.store.done(task, about)
@@ -122,7 +124,14 @@ class Worker:
         self.remember(task.program)
 
     def failed(self, task: Task, lease: Lease, error: Exception) -> None:
-        """Note a failure; a mistake in the settings is one that no second attempt can mend."""
+        """Note a failure; a mistake in the settings is one that no second attempt can mend. What is
+        no fault of the task, a full disk, is raised again."""
+        if not lease.is_mine():
+            self.say(f"task {task.id}: another worker has taken it over")
+            return
+        if isinstance(error, NotWritten):
+            lease.release()
+            raise error
         line = f"{type(error).__name__}: {words_of(error)}"
         about = self.store.fail(task, line, aside=isinstance(error, SettingsError))
         lease.release()
@@ -146,7 +155,10 @@ def train(
     begin = time.monotonic()
     cells = cells_of(task)
     trainer = trainer_of(cells)
-    trainer.demand_memory()
+    try:
+        trainer.demand_memory()
+    except SettingsError as error:  # a larger machine may have enough
+        raise MemoryError(str(error)) from None
     unfinished = Unfinished(store.unfinished(task, lease.number), trainer)
     first: list[int] = []
 
@@ -191,6 +203,7 @@ def work(folder: str | Path, say: Say = print, seconds: float = math.inf, wait: 
     store = SweepStore.open(folder)
     store.demand_writable()
     share_compiled_programs(store)
+    start()  # if JAX does not, that is no fault of a task
     with interruptions() as stop:
         return Worker(store, say, stop).work(seconds, wait)
 
