@@ -96,6 +96,11 @@ class SweepStore:
 
         return CellStore(self.place.root)
 
+    @property
+    def address(self) -> str:
+        """Where it is, for processes that are in other folders."""
+        return str(self.place.root.resolve())
+
     def add(self, study: Study, tasks: list[Task]) -> None:
         """Add the tasks of a study; nothing happens if they are there already."""
         keys = sorted(key for task in tasks for key in task.keys)
