@@ -13,9 +13,10 @@ import yaml
 from hcdyna.experiments.cells import Cell
 from hcdyna.settings import CHOICES, Settings, presets
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import MOST_SEEDS, shown
+from hcdyna.settings.fields import shown
 from hcdyna.settings.hints import did_you_mean
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain
+from hcdyna.sweeps.checks import check
 from hcdyna.sweeps.tasks import Case
 from hcdyna.sweeps.values import values
 
@@ -198,41 +199,3 @@ def of_the_paper(given: Mapping[str, Any]) -> list[Asked]:
         for label, cell in figure(name).cells(SCALES[scale]).items()
     ]
     return list({asked.cell.key: asked for asked in reversed(found)}.values())[::-1]
-
-
-def check(study: Study) -> None:
-    """Raise SettingsError for what can't be a study; values are checked when settings are made."""
-
-    def demand(condition: bool, field: str, what: str) -> None:
-        if not condition:
-            raise SettingsError(f"{field} = {shown(getattr(study, field))}: must be {what}")
-
-    def whole(value: Any, low: int, high: int) -> bool:
-        return type(value) is int and low <= value <= high
-
-    name = study.name
-    fine = isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()
-    demand(fine and len(name) <= 64, "name", "letters, numbers, - and _")
-    for each in ("settings", "vary"):
-        found = getattr(study, each)
-        demand(isinstance(found, Mapping), each, "a mapping of paths to values")
-    for each in ("grids", "compare"):
-        found = getattr(study, each)
-        fine = isinstance(found, list | tuple) and all(isinstance(x, Mapping) for x in found)
-        demand(fine, each, "a list of mappings")
-    for grid in study.grids:
-        fine = set(grid) <= {"settings", "vary"}
-        demand(
-            fine and all(isinstance(x, Mapping) for x in grid.values()),
-            "grids",
-            "a list of mappings, each with settings, vary or both",
-        )
-    demand(whole(study.seeds, 1, MOST_SEEDS), "seeds", f"a whole number from 1 to {MOST_SEEDS}")
-    most = 2**32 - study.seeds
-    demand(whole(study.first_seed, 0, most), "first_seed", f"a whole number from 0 to {most}")
-    for each in ("block", "together"):
-        found = getattr(study, each)
-        demand(found is None or whole(found, 1, MOST_SEEDS), each, "a whole number above 0")
-    for each in ("search", "paper"):
-        found = getattr(study, each)
-        demand(found is None or isinstance(found, Mapping), each, "a mapping")

@@ -53,10 +53,11 @@ def in_words(case: Case) -> str:
     >>> in_words({"search_control": "replay", "agent.learning_rate": 0.001})
     'search_control=replay agent.learning_rate=0.001'
     """
-    return " ".join(f"{path}={_short(value)}" for path, value in case.items()) or "as it is"
+    return " ".join(f"{path}={short(value)}" for path, value in case.items()) or "as it is"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value in a word; of a choice with options, its name and those."""
     if isinstance(value, Mapping):
         rest = ",".join(f"{k}={v}" for k, v in value.items() if k != "name")
         return f"{value.get('name')}({rest})" if rest else str(value.get("name"))

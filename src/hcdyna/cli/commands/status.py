@@ -4,8 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hcdyna.cli.commands.work import StoreName
-from hcdyna.cli.options import parse
+from hcdyna.cli.options import StoreName, parse
 from hcdyna.cli.output import show
 from hcdyna.settings.fields import number
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from hcdyna.cli.options import parse
+from hcdyna.cli.options import Place, parse
 from hcdyna.cli.output import show
 from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.fields import number
@@ -27,7 +27,7 @@ class Sweep:
 
     study: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="STUDY")]
     """The study, a YAML file."""
-    store: str | None = None
+    store: Place | None = None
     """Where to keep everything, a folder that all workers see; sweeps/NAME if not given."""
     on: Literal["local", "ray", "slurm"] = "local"
     """What starts the workers."""

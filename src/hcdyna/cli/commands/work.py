@@ -6,17 +6,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-import tyro
-
-from hcdyna.cli.options import parse
+from hcdyna.cli.options import StoreName, parse
 from hcdyna.cli.output import say
 from hcdyna.settings.fields import number
-
-StoreName = Annotated[
-    str, tyro.conf.Positional, tyro.conf.arg(metavar="STORE", help="The store of a sweep.")
-]
 
 
 @dataclass(frozen=True)
