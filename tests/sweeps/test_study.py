@@ -2,7 +2,14 @@ import pytest
 from small_studies import SETTINGS, small
 
 from hcdyna.settings.errors import SettingsError
-from hcdyna.sweeps.planning import by_program, cell_from_plain, cell_to_plain, program_of, split
+from hcdyna.sweeps.planning import (
+    by_program,
+    cell_from_plain,
+    cell_to_plain,
+    cells_of,
+    program_of,
+    split,
+)
 from hcdyna.sweeps.study import Study, settings_of
 from hcdyna.sweeps.tasks import Task
 from hcdyna.sweeps.values import values
@@ -110,7 +117,7 @@ def test_cells_that_differ_in_numbers_share_a_program_and_seeds_share_a_task():
     tasks = split(groups, dict.fromkeys(groups, 2))
     assert [len(task.keys) for task in tasks] == [2, 1] * 3, "three blocks of seeds, each 2 + 1"
     for task in tasks:
-        assert len({each.get("first_seed", 0) for each in task.plain}) == 1
+        assert len({cell.first_seed for cell in cells_of(task)}) == 1
         assert Task.read(task.line()) == task
 
 

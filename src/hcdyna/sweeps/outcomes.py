@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,9 +85,9 @@ def outcomes(store: SweepStore, study: Study) -> list[Outcome]:
     return found
 
 
-def everything(store: SweepStore) -> list[Outcome]:
-    """The outcomes of all studies of a store; RunError if there are none yet."""
-    found = [outcome for study in store.studies() for outcome in outcomes(store, study)]
+def everything(store: SweepStore, studies: Sequence[Study]) -> list[Outcome]:
+    """The outcomes of some studies of a store; RunError if there are none yet."""
+    found = [outcome for study in studies for outcome in outcomes(store, study)]
     if not found:
         raise RunError(f"{store.place}: no cell is done yet")
     return found

@@ -20,7 +20,7 @@ MOST_AGENTS = 240
 
 def cells_of(task: Task) -> list[Cell]:
     """The cells to train; imports the modules that their settings name."""
-    return [cell_from_plain(each) for each in task.plain]
+    return [cell_from_plain(each) for each in json.loads(task.cells)]
 
 
 def cell_to_plain(cell: Cell) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def task_of(program: str, asked: list[Asked]) -> Task:
         cases=tuple(each.case for each in asked),
         agents=sum(each.cell.seeds for each in asked),
         steps=asked[0].cell.settings.training.steps,
-        plain=tuple(cell_to_plain(each.cell) for each in asked),
+        cells=json.dumps([cell_to_plain(each.cell) for each in asked]),
     )
 
 

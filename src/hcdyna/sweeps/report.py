@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -13,18 +14,20 @@ from hcdyna.settings.errors import RunError
 from hcdyna.sweeps.outcomes import Judged, Outcome, everything, judged
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import SweepStore
+from hcdyna.sweeps.study import Study
 from hcdyna.sweeps.tasks import in_words, short
 
 MOST_CURVES = 24
 """More can't be told apart; those with the highest return at the end are shown."""
 
 
-def report(store: SweepStore, path: Path) -> Path:
-    """Write the page."""
-    found = everything(store)
+def report(store: SweepStore, path: Path, studies: Sequence[Study] | None = None) -> Path:
+    """Write the page; of all studies, or of some."""
+    chosen = store.studies() if studies is None else studies
+    found = everything(store, chosen)
     answers = [
         answer
-        for study in store.studies()
+        for study in chosen
         for answer in judged(study, [x for x in found if x.study == study.name])
     ]
     best = shown(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,14 +105,13 @@ def status(store: SweepStore) -> Status:
         if task.id in scan.held and task.id not in ready
         for found in (running(store, task, scan.held[task.id]),)
     ]
-    held = {each.task.id for each in where}
     put_aside = [task for task in tasks if task.id in aside and task.id not in ready]
     known = {task.id: task for task in tasks}
     notes = ((known[task], store.failure(task)) for task in sorted(scan.failed) if task in known)
     total = sum(len(task.keys) for task in tasks)
     done = sum(len(scan.done.intersection(task.keys)) for task in tasks)
-    running_cells = sum(len(task.keys) for task in tasks if task.id in held)
-    set_aside = sum(len(task.keys) for task in put_aside)
+    running_cells = sum(len(set(each.task.keys) - scan.done) for each in where)
+    set_aside = sum(len(set(task.keys) - scan.done) for task in put_aside)
     steps = speed(store, known)
     active = sum(not each.gone for each in where)
     left = sum(task.agent_steps for task in tasks if task.id not in ready and task.id not in aside)
@@ -143,11 +142,11 @@ def running(store: SweepStore, task: Task, number: int) -> Running:
     return Running(task, host, pid, int(content.get("step", 0)), silent, gone)
 
 
-def speed(store: SweepStore, known: Iterable[str]) -> float | None:
+def speed(store: SweepStore, known: Container[str]) -> float | None:
     """Environment steps per second of one worker, all its agents together; None if none is done.
     Only durations are used, which need no clock in common."""
     steps = seconds = 0.0
-    names = [x for x in store.place.names("done") if x.removesuffix(".json") in set(known)]
+    names = [x for x in store.place.names("done") if x.removesuffix(".json") in known]
     for name in names[:SAMPLE]:
         note = json.loads(store.place.read(f"done/{name}") or b"{}")
         steps += note.get("agents", 0) * note.get("steps", 0)

@@ -24,22 +24,24 @@ class Task:
     agents: int
     steps: int
     """Of each agent."""
-    plain: tuple[Mapping[str, Any], ...]
-    """The cells."""
+    cells: str
+    """The cells themselves, as JSON: who only looks need not read it."""
 
     @property
     def agent_steps(self) -> int:
         return self.agents * self.steps
 
     def line(self) -> str:
-        """One line of JSON."""
-        return json.dumps({name: getattr(self, name) for name in self.__dataclass_fields__})
+        """One line: what there is to know of the task, a tab, and its cells."""
+        names = [name for name in self.__dataclass_fields__ if name != "cells"]
+        return json.dumps({name: getattr(self, name) for name in names}) + f"\t{self.cells}"
 
     @staticmethod
     def read(line: str) -> Task:
-        found = json.loads(line)
-        lists = {name: tuple(found[name]) for name in ("keys", "cases", "plain")}
-        return Task(**{**found, **lists})
+        head, _, cells = line.partition("\t")
+        found = json.loads(head)
+        lists = {name: tuple(found[name]) for name in ("keys", "cases")}
+        return Task(**{**found, **lists}, cells=cells)
 
 
 def named(words: Iterable[str]) -> str:

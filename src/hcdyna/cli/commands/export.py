@@ -61,7 +61,8 @@ def of_a_store(options: Export) -> dict[str, Any]:
 
     if options.what != "curves":
         raise SettingsError("export: the cells of a sweep keep curves, not diagnostics")
-    return table(everything(SweepStore.open(options.run)))
+    store = SweepStore.open(options.run)
+    return table(everything(store, store.studies()))
 
 
 def write_csv(file: Any, columns: dict[str, Any]) -> None:
