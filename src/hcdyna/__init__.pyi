@@ -51,6 +51,8 @@ from hcdyna.settings import registry as registry
 from hcdyna.settings.errors import Interrupted as Interrupted
 from hcdyna.settings.errors import RunError as RunError
 from hcdyna.settings.errors import SettingsError as SettingsError
+from hcdyna.sweeps.study import Study as Study
+from hcdyna.sweeps.sweep import sweep as sweep
 from hcdyna.training.load import load as load
 from hcdyna.training.train import resume as resume
 from hcdyna.training.train import train as train

@@ -117,7 +117,7 @@ def test_the_calibration_measures():
 
 @pytest.mark.slow
 def test_a_sweep_that_is_stopped_goes_on(file, tmp_path, make_store, make_worker):
-    long = SETTINGS | {"training.steps": 60_000, "evaluation.every": 1_000}
+    long = SETTINGS | {"training.steps": 20_000, "evaluation.every": 500}
     file.write_text(json.dumps(small(settings=long).plain()))
     words = [sys.executable, "-m", "hcdyna", "sweep", str(file), "--no-calibrate", "--workers", "1"]
     words += ["--store", str(tmp_path / "out")]

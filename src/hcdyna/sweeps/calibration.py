@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 from hcdyna.settings.errors import SettingsError
@@ -45,20 +46,31 @@ def calibrate(groups: Mapping[str, list[Asked]], workers: int) -> dict[str, Meas
         first = group[0].cell.first_seed
         same = [each for each in group if each.cell.first_seed == first][:together]
         wanted.append([cell_to_plain(each.cell) for each in same])
+    return dict(zip(chosen, measured_apart(wanted), strict=True))
+
+
+def measured_apart(wanted: list[list[dict[str, Any]]]) -> list[Measured]:
+    """`measure` of each, in another process."""
+    surroundings = {"JAX_NUM_CPU_DEVICES": "1"} | os.environ  # as a worker has
+    answer = subprocess.run(
+        [sys.executable, "-m", "hcdyna.sweeps.calibration"],
+        input=json.dumps(wanted),
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     try:
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            return dict(zip(chosen, pool.map(measure, wanted), strict=True))
-    except SettingsError:
-        raise
-    except Exception as error:
+        return [Measured(*each) for each in json.loads(answer.stdout.splitlines()[-1])]
+    except (ValueError, IndexError, TypeError):
+        said = answer.stderr.strip().splitlines() or ["without a word"]
         raise SettingsError(
-            f"the calibration failed: {error}; --no-calibrate goes without it"
+            f"the calibration failed: {said[-1]}; --no-calibrate goes without it"
         ) from None
 
 
 def measure(plain: list[dict[str, Any]]) -> Measured:
     """Compile the program of some cells, and take a few steps."""
-    os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")  # as a worker has
     import jax
 
     from hcdyna.experiments.running import trainer_of
@@ -122,3 +134,7 @@ def seconds(
         parts = sum(task.program == name for task in tasks)
         busy += work.get(name, rate * cost(group)) + compiling * min(workers, parts)
     return busy / max(1, min(workers, len(tasks)))
+
+
+if __name__ == "__main__":
+    print(json.dumps([measure(each) for each in json.load(sys.stdin)]))
