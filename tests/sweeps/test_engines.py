@@ -66,10 +66,24 @@ def test_a_job_of_slurm_saves_at_the_signal_for_preemption_and_is_queued_again(
 
 
 @pytest.mark.slow
-def test_workers_of_ray_make_the_same_cells(make_store, make_worker):
+def test_workers_of_ray_make_the_same_cells_though_one_is_killed(make_store, make_worker):
     ray = pytest.importorskip("ray")
-    quiet, store = make_store("quiet"), make_store()
+    quiet, store = make_store("quiet", settings=LONG), make_store(settings=LONG)
     make_worker(quiet)[0].work()
-    run(store, "ray", Resources(workers=2))
+    over, killed = threading.Event(), []
+
+    def kill():
+        while not killed and not over.wait(0.05):
+            busy = [x for x in status(store).where if store.place.names("done") and not x.gone]
+            for each in busy[:1]:
+                os.kill(each.pid, signal.SIGKILL)
+                killed.append(each.pid)
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    run(store, "ray", Resources(workers=1))
+    over.set()
+    thread.join()
+    assert killed
     assert not ray.is_initialized()
     assert cells_of(store) == cells_of(quiet)

@@ -192,7 +192,7 @@ def test_a_worker_that_lost_its_lease_while_asleep_publishes_nothing(
                 content = store.place.read(name).replace(b'"pid": ', b'"pid": 9999')
                 store.place.write(name, content)
                 taken.append(store.take(task, store.scan()))
-                store.unfinished(task, taken[0].number)
+                store.place.checkpoints(task.id, taken[0].number)
             on_step(step)
 
         return real(cells, trainer, kept, say, stop, asleep)
@@ -226,7 +226,7 @@ def test_a_task_that_kills_its_workers_is_set_aside_in_the_end(make_store, make_
 def test_a_damaged_checkpoint_is_started_over(make_store, make_worker):
     store = make_store(vary={}, seeds=2)
     (task,) = store.tasks()
-    folder = store.unfinished(task, 1)
+    folder = store.place.checkpoints(task.id, 1)
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "run.json").write_text("{")
     with pytest.warns(UserWarning, match="starts over"):

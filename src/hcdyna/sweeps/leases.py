@@ -19,7 +19,7 @@ from typing import Any
 
 from hcdyna.numerics.files import is_alive
 from hcdyna.settings.errors import RunError
-from hcdyna.sweeps.places import Folder
+from hcdyna.sweeps.buckets import Place
 
 BEATS = 6
 """Within the time after which a silent lease is taken over."""
@@ -32,7 +32,7 @@ class LostLease(Exception):
 class Lease:
     """A task that this process holds."""
 
-    def __init__(self, place: Folder, task: str, number: int, content: dict[str, Any]) -> None:
+    def __init__(self, place: Place, task: str, number: int, content: dict[str, Any]) -> None:
         self.place, self.task, self.number, self.content = place, task, number, content
         self.lost = threading.Event()
         self._one_at_a_time = threading.Lock()
@@ -109,7 +109,7 @@ class Watch:
 
 
 def take(
-    place: Folder, task: str, watch: Watch, patience: float, there: dict[str, int]
+    place: Place, task: str, watch: Watch, patience: float, there: dict[str, int]
 ) -> Lease | None:
     """The lease of a task, if it is free or its holder has gone; None if it is held. `there` has
     the highest number of each task that is held."""
@@ -140,7 +140,7 @@ def inherited(before: dict[str, Any]) -> dict[str, Any]:
     return {"deaths": deaths + 1, "from": saved, "saved": saved, "repeated": repeated}
 
 
-def forget(place: Folder, task: str, most: int) -> None:
+def forget(place: Place, task: str, most: int) -> None:
     """Remove the leases of a task up to a number."""
     for name in place.names("leases"):
         of, _, number = name.rpartition(".")
@@ -162,7 +162,7 @@ def latest(names: list[str]) -> dict[str, int]:
     return found
 
 
-def read(place: Folder, name: str) -> dict[str, Any] | None:
+def read(place: Place, name: str) -> dict[str, Any] | None:
     """The content of a lease; None if it is not there."""
     raw = place.read(name)
     try:

@@ -68,7 +68,7 @@ def outcomes(store: SweepStore, study: Study) -> list[Outcome]:
         there = [asked for asked in group if asked.cell.key in done]
         if not there:
             continue
-        results = [store.cells.load(asked.cell) for asked in there]
+        results = [store.load(asked.cell) for asked in there]
         seeds = [np.arange(x.cell.first_seed, x.cell.first_seed + x.cell.seeds) for x in there]
         found.append(
             Outcome(

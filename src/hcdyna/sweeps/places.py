@@ -1,9 +1,10 @@
-"""Where the small files of a store lie: a folder. Each is there as a whole or not at all."""
+"""Where the files of a store lie: a folder. Each is there as a whole or not at all."""
 
 import contextlib
 import errno
 import os
 import secrets
+import shutil
 from pathlib import Path
 
 from hcdyna.numerics.files import explained, write
@@ -20,6 +21,11 @@ class Folder:
 
     def __str__(self) -> str:
         return str(self.root)
+
+    @property
+    def address(self) -> str:
+        """Where it is, for processes that are in other folders."""
+        return str(self.root.resolve())
 
     def read(self, name: str) -> bytes | None:
         """The content of a file; None if there is none."""
@@ -62,6 +68,43 @@ class Folder:
         """Remove a file, if it is there."""
         with contextlib.suppress(FileNotFoundError), explained(self.root / name):
             (self.root / name).unlink(missing_ok=True)
+
+    def send(self, name: str) -> None:
+        """Publish a file that was written below `root`: it is there."""
+
+    def fetch(self, name: str) -> None:
+        """Have a file that was published below `root`: it is there."""
+
+    def checkpoints(self, task: str, number: int) -> Path:
+        """The folder for the checkpoints of a task under the lease of this number. It takes over
+        what holders before it have left, so that one which was only asleep can't write there."""
+        mine = self.root / "unfinished" / f"{task}.{number}"
+        for before in self._checkpoints(task):
+            if before != mine:
+                with contextlib.suppress(OSError):  # another one may be quicker
+                    if mine.exists():
+                        shutil.rmtree(before, ignore_errors=True)
+                    else:
+                        os.rename(before, mine)
+        return mine
+
+    def keep_checkpoints(self, task: str, number: int) -> None:
+        """See to it that others find what was saved: they do."""
+
+    def forget_checkpoints(self, task: str) -> None:
+        """Remove them: the task is done."""
+        for folder in self._checkpoints(task):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _checkpoints(self, task: str) -> list[Path]:
+        found = (self.root / "unfinished").glob(f"{task}.*")
+        return sorted(found, key=lambda path: -int(path.suffix[1:] or 0))
+
+    def demand_writable(self) -> None:
+        """Raise RunError in one line if nothing can be kept here."""
+        with explained(self.root):
+            if not os.access(self.root, os.W_OK):
+                raise OSError(errno.EROFS, "read-only, or not yours")
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -90,8 +90,10 @@ def search(
     wanted = Wanted.of(study)
     space = distributions(optuna, study, wanted)
     engine(on).workers(resources)  # what is missing is said before anything starts
+    if "://" in str(folder):
+        raise SettingsError(f"--search: {folder}: Optuna's journal needs a store in a folder")
     store = SweepStore.create(folder)
-    store.demand_writable()
+    store.place.demand_writable()
     trials = opened(optuna, store, study)
 
     def score(batch: list[Any], number: int) -> dict[int, float]:

@@ -16,22 +16,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hcdyna.numerics.files import explained
 from hcdyna.settings.errors import RunError
 from hcdyna.sweeps import leases
-from hcdyna.sweeps.places import Folder
+from hcdyna.sweeps.buckets import Place, place_of
 from hcdyna.sweeps.tasks import Task, named
 
 if TYPE_CHECKING:
-    from hcdyna.experiments.cells import CellStore
+    from hcdyna.experiments.cells import Cell, CellStore, Result
     from hcdyna.sweeps.study import Study
 
 FORMAT = 1
@@ -59,7 +56,7 @@ class Scan:
 class SweepStore:
     """A store, opened."""
 
-    place: Folder
+    place: Place
     patience: float
     watch: leases.Watch = field(default_factory=leases.Watch)
     _read: dict[str, list[Task]] = field(default_factory=dict)
@@ -68,7 +65,7 @@ class SweepStore:
     @staticmethod
     def create(folder: str | Path, patience: float = PATIENCE) -> SweepStore:
         """The store of this name, made if there is none."""
-        place = Folder(Path(folder))
+        place = place_of(folder)
         about = {"format": FORMAT, "patience": patience}
         if place.read("store.json") is None:
             place.create("store.json", (json.dumps(about) + "\n").encode())
@@ -77,7 +74,7 @@ class SweepStore:
     @staticmethod
     def open(folder: str | Path) -> SweepStore:
         """A store that is there; RunError if it is none."""
-        place = Folder(Path(folder))
+        place = place_of(folder)
         raw = place.read("store.json")
         if raw is None:
             raise RunError(f"{folder}: not the store of a sweep (it has no store.json)")
@@ -96,10 +93,21 @@ class SweepStore:
 
         return CellStore(self.place.root)
 
-    @property
-    def address(self) -> str:
-        """Where it is, for processes that are in other folders."""
-        return str(self.place.root.resolve())
+    def has(self, key: str) -> bool:
+        """Whether a cell is published."""
+        return self.place.read(f"cells/{key}.json") is not None
+
+    def publish(self, cell: Cell, result: Result) -> None:
+        """Keep a cell; the description comes last, so that one that was cut off is not there."""
+        self.cells.save(cell, result)
+        for ending in ("npz", "json"):
+            self.place.send(f"cells/{cell.key}.{ending}")
+
+    def load(self, cell: Cell) -> Result:
+        """What was published of a cell."""
+        for ending in ("npz", "json"):
+            self.place.fetch(f"cells/{cell.key}.{ending}")
+        return self.cells.load(cell)
 
     def add(self, study: Study, tasks: list[Task]) -> None:
         """Add the tasks of a study; nothing happens if they are there already."""
@@ -140,7 +148,7 @@ class SweepStore:
         lease = leases.take(self.place, task.id, self.watch, self.patience, scan.held)
         if lease is None:
             return None
-        if all(self.place.read(f"cells/{key}.json") is not None for key in task.keys):
+        if all(map(self.has, task.keys)):
             self.finished(task, lease)
             return None
         deaths = lease.content["deaths"]
@@ -167,31 +175,9 @@ class SweepStore:
 
     def finished(self, task: Task, lease: leases.Lease) -> None:
         """Clear up behind a task whose cells are published."""
-        self.forget_unfinished(task)
+        self.place.forget_checkpoints(task.id)
         self.place.remove(f"failed/{task.id}.json")
         lease.release()
-
-    def unfinished(self, task: Task, number: int) -> Path:
-        """The folder for the checkpoints of a task under the lease of this number. It takes over
-        what holders before it have left, so that one which was only asleep can't write there."""
-        folder = self.place.root / "unfinished"
-        mine = folder / f"{task.id}.{number}"
-        for before in self._unfinished(task):
-            if before != mine:
-                with contextlib.suppress(OSError):  # another one may be quicker
-                    if mine.exists():
-                        shutil.rmtree(before, ignore_errors=True)
-                    else:
-                        os.rename(before, mine)
-        return mine
-
-    def forget_unfinished(self, task: Task) -> None:
-        for folder in self._unfinished(task):
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _unfinished(self, task: Task) -> list[Path]:
-        found = (self.place.root / "unfinished").glob(f"{task.id}.*")
-        return sorted(found, key=lambda path: -int(path.suffix[1:] or 0))
 
     def done(self, task: Task, about: dict[str, Any]) -> None:
         """Note who made the cells of a task, and how long it took."""
@@ -223,9 +209,3 @@ class SweepStore:
         for name in names:
             self.place.remove(f"failed/{name}")
         return len(names)
-
-    def demand_writable(self) -> None:
-        """Raise RunError in one line if nothing can be kept here."""
-        with explained(self.place.root):
-            if not os.access(self.place.root, os.W_OK):
-                raise OSError(30, "read-only, or not yours")

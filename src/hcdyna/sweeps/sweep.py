@@ -104,7 +104,7 @@ def add(
 ) -> tuple[SweepStore, Plan]:
     """The store of a study, with its tasks in it."""
     store = SweepStore.create(folder, patience)
-    store.demand_writable()
+    store.place.demand_writable()
     planned = plan(study, store, workers, calibrate)
     with store.alone("plan"):
         # Another sweep may have been quicker while this one was measuring.

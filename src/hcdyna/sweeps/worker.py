@@ -23,6 +23,7 @@ from hcdyna.numerics.devices import MOST_KEPT, start
 from hcdyna.runs.saving import interruptions
 from hcdyna.settings.errors import Interrupted, NotWritten, SettingsError, words_of
 from hcdyna.sweeps.leases import Lease, LostLease
+from hcdyna.sweeps.places import Folder
 from hcdyna.sweeps.planning import cells_of
 from hcdyna.sweeps.store import Scan, SweepStore
 from hcdyna.sweeps.tasks import Task, in_words
@@ -113,6 +114,7 @@ class Worker:
             self.say(str(lost))
             return
         except Interrupted as stop:
+            self.store.place.keep_checkpoints(task.id, lease.number)
             lease.release()
             raise Requeue(f"{stop}") from None
         except Exception as error:
@@ -159,14 +161,16 @@ def train(
         trainer.demand_memory()
     except SettingsError as error:  # a larger machine may have enough
         raise MemoryError(str(error)) from None
-    unfinished = Unfinished(store.unfinished(task, lease.number), trainer)
-    first: list[int] = []
+    unfinished = Unfinished(store.place.checkpoints(task.id, lease.number), trainer)
+    saved = [unfinished.last]
 
     def on_step(step: int) -> None:
         lease.content["step"] = step
         if unfinished.saver is not None:
             lease.content["saved"] = unfinished.saver.progress.steps[unfinished.saver.saved - 1]
-        first.append(step)
+        if saved[0] != unfinished.last:
+            saved[0] = unfinished.last
+            store.place.keep_checkpoints(task.id, lease.number)
         if lease.lost.is_set():
             raise LostLease(f"task {task.id}: another worker has taken it over")
 
@@ -175,11 +179,10 @@ def train(
     full = results[0].record
     versions = {name: full["versions"][name] for name in DECIDES_BITS}
     record = {"versions": versions, "kernels": full["kernels"], "commit": full["commit"]}
-    kept = store.cells
-    twice = [cell for cell in cells if kept.has(cell)]
+    twice = [cell for cell in cells if store.has(cell.key)]
     for cell, result in zip(cells, results, strict=True):
         if cell not in twice:
-            kept.save(cell, replace(result, record=record))
+            store.publish(cell, replace(result, record=record))
     seconds = time.monotonic() - begin
     say(f"{in_words(task.cases[0])}: {len(cells)} cells, {task.agents} agents, {seconds:.1f} s")
     return {
@@ -201,7 +204,7 @@ def train(
 def work(folder: str | Path, say: Say = print, seconds: float = math.inf, wait: bool = True) -> int:
     """Take tasks from a store until none is left; how many were trained here."""
     store = SweepStore.open(folder)
-    store.demand_writable()
+    store.place.demand_writable()
     share_compiled_programs(store)
     start()  # if JAX does not, that is no fault of a task
     with interruptions() as stop:
@@ -211,7 +214,8 @@ def work(folder: str | Path, say: Say = print, seconds: float = math.inf, wait: 
 def share_compiled_programs(store: SweepStore) -> None:
     """Let JAX keep what it compiles in the store, for all workers on machines like this one, unless
     the user has told it where, or others could write there."""
-    if jax.config.values["jax_compilation_cache_dir"] is not None:
+    known = jax.config.values["jax_compilation_cache_dir"]
+    if known is not None or not isinstance(store.place, Folder):
         return
     folder = store.place.root / "compiled" / kind_of_machine()
     folder.mkdir(parents=True, exist_ok=True)

@@ -52,6 +52,7 @@ class Sweep:
 def main(arguments: Sequence[str]) -> None:
     options = parse(Sweep, arguments, "sweep")
     from hcdyna.sweeps import sweep
+    from hcdyna.sweeps.buckets import place_of
     from hcdyna.sweeps.store import SweepStore
     from hcdyna.sweeps.study import Study
 
@@ -69,8 +70,9 @@ def main(arguments: Sequence[str]) -> None:
         return
     workers = sweep.engine(options.on).workers(resources)
     if options.dry_run:
-        there = SweepStore.open(folder) if (Path(folder) / "store.json").exists() else None
-        show(sweep.plan(study, there, workers, options.calibrate).line())
+        there = place_of(folder).read("store.json") is not None
+        known = SweepStore.open(folder) if there else None
+        show(sweep.plan(study, known, workers, options.calibrate).line())
         return
     store, planned = sweep.add(study, folder, workers, options.calibrate)
     show(planned.line())

@@ -110,7 +110,7 @@ class Slot:
 
     def start(self) -> subprocess.Popen:
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, "-m", "hcdyna", "work", str(self.store.place.root)]
+        words = [sys.executable, "-m", "hcdyna", "work", self.store.place.address]
         with open(self.log, "a", encoding="utf-8") as log:
             return started(words, log, self.environment)
 

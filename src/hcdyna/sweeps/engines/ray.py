@@ -84,7 +84,7 @@ def asked_for(ray: Any, store: SweepStore, resources: Resources) -> list[Any]:
         runtime_env={"env_vars": variables},
     )
     wanted = resources.workers or min(len(store.tasks()), MOST_WORKERS)
-    return [remote.remote(store.address) for _ in range(wanted)]
+    return [remote.remote(store.place.address) for _ in range(wanted)]
 
 
 def one_worker(store: str) -> str:

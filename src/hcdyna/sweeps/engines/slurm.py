@@ -15,6 +15,7 @@ from hcdyna.runs.saving import interruptions
 from hcdyna.settings.errors import Interrupted, RunError, SettingsError, words_of
 from hcdyna.settings.words import count
 from hcdyna.sweeps.extras import needed
+from hcdyna.sweeps.places import Folder
 from hcdyna.sweeps.status import Status, status
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.sweep import Resources
@@ -94,6 +95,8 @@ def run(store: SweepStore, resources: Resources, follow: Callable[[Status], Any]
 def submitted(store: SweepStore, resources: Resources) -> list[Any]:
     """The jobs of the array."""
     submitit = needed("submitit", "--on slurm")
+    if not isinstance(store.place, Folder):
+        raise SettingsError(f"--on slurm: {store.place}: must be a folder that all nodes see")
     options = {name: as_number(value) for name, value in resources.options.items()}
     cluster = options.get("cluster")
     try:
@@ -112,7 +115,7 @@ def submitted(store: SweepStore, resources: Resources) -> list[Any]:
             **{f"slurm_{name}": value for name, value in options.items() if name not in OURS},
         )
         with executor.batch():
-            return [executor.submit(Work(store.address)) for _ in range(workers(resources))]
+            return [executor.submit(Work(store.place.address)) for _ in range(workers(resources))]
     except (RuntimeError, ValueError, TypeError, NameError, OSError) as error:
         raise SettingsError(f"--on slurm: {words_of(error)}") from None
 
