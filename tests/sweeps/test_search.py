@@ -7,9 +7,10 @@ from small_studies import SETTINGS, small
 from hcdyna.settings import presets
 from hcdyna.settings.errors import SettingsError
 from hcdyna.sweeps import search as searching
-from hcdyna.sweeps.search import Wanted, case_of, distributions, round_of, search
+from hcdyna.sweeps.search import case_of, distributions, round_of, search
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import SweepStore
+from hcdyna.sweeps.wanted import Wanted
 
 SPACE = {
     "agent.learning_rate": {"from": 0.01, "to": 1.0, "scale": "log"},

@@ -23,6 +23,8 @@ from hcdyna.sweeps.buckets import Place
 
 BEATS = 6
 """Within the time after which a silent lease is taken over."""
+NEWS = 5
+"""Within a beat, at most."""
 
 
 class LostLease(Exception):
@@ -34,7 +36,7 @@ class Lease:
 
     def __init__(self, place: Place, task: str, number: int, content: dict[str, Any]) -> None:
         self.place, self.task, self.number, self.content = place, task, number, content
-        self.lost = threading.Event()
+        self.lost, self.last = threading.Event(), time.monotonic()
         self._one_at_a_time = threading.Lock()
 
     @property
@@ -51,7 +53,14 @@ class Lease:
             if self.lost.is_set():
                 raise LostLease(f"task {self.task}: another worker has taken it over")
             self.content["beat"] += 1
+            self.last = time.monotonic()
             self.place.write(self.name, packed(self.content))
+
+    def tell(self, patience: float, **news: int) -> None:
+        """Let others know how far it is, but not more often than is worth it."""
+        self.content |= news
+        if time.monotonic() - self.last > patience / BEATS / NEWS and not self.is_mine():
+            raise LostLease(f"task {self.task}: another worker has taken it over")
 
     def is_mine(self) -> bool:
         """Whether no other worker has taken the task over."""

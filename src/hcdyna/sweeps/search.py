@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from hcdyna.numerics.files import write
 from hcdyna.settings import presets
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import shown
-from hcdyna.settings.hints import did_you_mean
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.sweeps.extras import needed
 from hcdyna.sweeps.outcomes import outcomes
@@ -40,41 +39,10 @@ from hcdyna.sweeps.study import Study, settings_of
 from hcdyna.sweeps.sweep import Engine, Resources, add, engine, run
 from hcdyna.sweeps.tasks import Case, in_words
 from hcdyna.sweeps.values import bounds, rounded
+from hcdyna.sweeps.wanted import Wanted
 
 GROWTH = 3
 """Steps of a round over those of the round before; as many times fewer go on."""
-KEYS = ("space", "trials", "batch", "rounds", "metric")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the study says of its search, checked."""
-
-    space: Mapping[str, Any]
-    trials: int = 32
-    batch: int = 8
-    rounds: int = 1
-    metric: str = "last"
-
-    @staticmethod
-    def of(study: Study) -> Wanted:
-        given = study.search
-        if given is None or not isinstance(given.get("space"), Mapping) or not given["space"]:
-            raise SettingsError("--search: the study needs search: {space: {path: range, …}}")
-        for key in given:
-            if key not in KEYS:
-                hint = did_you_mean(str(key), KEYS)
-                raise SettingsError(f"search: unknown key {key!r}: {hint}known: {', '.join(KEYS)}")
-        found = Wanted(**given)
-        for key, most in (("trials", 100_000), ("batch", 10_000), ("rounds", 6)):
-            value = getattr(found, key)
-            if type(value) is not int or not 1 <= value <= most:
-                raise SettingsError(
-                    f"search: {key} = {shown(value)}: must be a whole number from 1 to {most}"
-                )
-        if found.metric not in ("last", "area"):
-            raise SettingsError(f"search: metric = {shown(found.metric)}: must be last or area")
-        return found
 
 
 def search(
@@ -232,7 +200,7 @@ def best(trials: Any) -> str:
     """The winner so far, in words."""
     try:
         winner = trials.best_trial
-    except ValueError:
+    except ValueError:  # Optuna has none
         return "none yet"
     return f"{winner.value:.5g} with {in_words(case_of(winner.params))}"
 

@@ -165,9 +165,9 @@ def train(
     saved = [unfinished.last]
 
     def on_step(step: int) -> None:
-        lease.content["step"] = step
-        if unfinished.saver is not None:
-            lease.content["saved"] = unfinished.saver.progress.steps[unfinished.saver.saved - 1]
+        kept = unfinished.saver
+        done = kept.progress.steps[kept.saved - 1] if kept is not None else 0
+        lease.tell(store.patience, step=step, saved=done)
         if saved[0] != unfinished.last:
             saved[0] = unfinished.last
             store.place.keep_checkpoints(task.id, lease.number)
