@@ -10,7 +10,6 @@ from hcdyna.kernels.cpu import build
 from hcdyna.kernels.cpu.coverage import MOST_ROWS, why_not_layers
 from hcdyna.kernels.library import CannotBuild
 from hcdyna.models.fitting import Fit, Learned, Lesson
-from hcdyna.types import Array
 
 MOST_OUTPUTS = 256
 
@@ -36,7 +35,7 @@ def fit_for(widths: tuple[int, ...], activation: str, rows: int) -> Fit | None:
             vmap_method="broadcast_all",
             input_output_aliases={i: i for i in range(len(shapes))},
         )
-        found: list[Array] = call(
+        found: Any = call(
             *jax.tree.leaves(kept),
             jnp.asarray(rate / (1 - power1), jnp.float32),
             jnp.asarray(1 / (1 - power2), jnp.float32),
