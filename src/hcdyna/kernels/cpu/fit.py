@@ -47,6 +47,7 @@ def fit_for(widths: tuple[int, ...], activation: str, rows: int) -> Fit | None:
             lesson.weight_of_rest,
             each=np.int32(lesson.truth.shape[-1] + 1),
         )
-        return Learned(*jax.tree.unflatten(jax.tree.structure(kept), found[:-1]), found[-1])
+        params, mean, square = jax.tree.unflatten(jax.tree.structure(kept), found[:-1])
+        return Learned(params, mean, square, found[-1])
 
     return fit
