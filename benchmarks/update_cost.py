@@ -3,7 +3,8 @@
     python benchmarks/update_cost.py
 
 All agents of a device on one core, as in training, and GridWorld's network. All variants take
-turns, round by round, and the median of the rounds counts, since machines are noisy.
+turns, round by round, and the median of the rounds counts, since machines are noisy; time is that
+of the processor, which other work on the machine touches less. Below stands the fused kernel.
 """
 
 from __future__ import annotations
@@ -25,14 +26,19 @@ from rich.table import Table
 from hcdyna import DQN, GridWorld, Settings
 from hcdyna.agents.dqn import DQNState
 from hcdyna.bench.counts import forward, peak
+from hcdyna.kernels.cpu.coverage import why_not
+from hcdyna.kernels.cpu.plan import plan
 from hcdyna.numerics import adam
 from hcdyna.numerics.devices import compiler_options, offer_every_core
 from hcdyna.numerics.networks import Layer, affine, affine_batch, relu, sum_rows
+from hcdyna.planning import MiniBatches
 from hcdyna.types import Transition
 
 N, BATCH = 10, 32
 RATE = 1e-3
 Update = Callable[[DQNState, Transition], DQNState]
+TimeStep = Callable[[DQNState, Transition], DQNState]
+"""The same for n mini-batches."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +99,15 @@ def adam_only(state: DQNState, batch: Transition) -> DQNState:
     return state._replace(params=params, optimiser=optimiser)
 
 
-def program(update: Update) -> Callable[[DQNState, Transition, int], DQNState]:
-    """`repeats` times n updates of every agent."""
+def one_by_one(update: Update) -> TimeStep:
+    """n updates, one after the other."""
+    return lambda state, batches: jax.lax.scan(
+        lambda s, batch: (update(s, batch), None), state, batches
+    )[0]
 
-    def time_step(state: DQNState, batches: Transition) -> DQNState:
-        return jax.lax.scan(lambda s, batch: (update(s, batch), None), state, batches)[0]
+
+def program(time_step: TimeStep) -> Callable[[DQNState, Transition, int], DQNState]:
+    """`repeats` times n updates of every agent."""
 
     def run(state: DQNState, batches: Transition, repeats: int) -> DQNState:
         step = jax.vmap(time_step)
@@ -125,7 +135,8 @@ def inputs(agents: int) -> tuple[DQNState, Transition]:
 def measure(options: Options) -> dict[str, float]:
     """Microseconds per update of one agent, by variant."""
     state, batches = inputs(options.agents)
-    agent = DQN(learning_rate=RATE).build(GridWorld().build().spec)
+    env = GridWorld().build()
+    agent = DQN(learning_rate=RATE).build(env.spec)
     variants: dict[str, Update] = {
         "whole": lambda state, batch: agent.update(jax.random.key(0), state, batch, None)[0],
         "sgd": partial(descend, affine_batch),
@@ -133,15 +144,23 @@ def measure(options: Options) -> dict[str, float]:
         "forward": forward_only,
         "adam": adam_only,
     }
-    programs = {name: program(update) for name, update in variants.items()}
+    programs = {name: program(one_by_one(update)) for name, update in variants.items()}
+    reason = why_not(agent.perceptron, env)
+    if reason is None and agent.perceptron is not None:
+        known = agent.perceptron
+        programs["fused"] = program(
+            lambda state, batches: plan(known, env, state, MiniBatches(batches, None, None))[0]
+        )
+    else:
+        print(f"no fused kernel: {reason}")
     for run in programs.values():
         jax.block_until_ready(run(state, batches, 2))
     seconds: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(options.rounds):
         for name, run in programs.items():
-            start = time.perf_counter()
+            start = time.process_time()
             jax.block_until_ready(run(state, batches, options.repeats))
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(time.process_time() - start)
     updates = options.repeats * N * options.agents
     return {name: 1e6 * float(np.median(times)) / updates for name, times in seconds.items()}
 
@@ -161,6 +180,8 @@ def main(options: Options) -> None:
         "Adam instead of plain descent": (cost["whole"] - cost["sgd"], None),
         "Adam alone": (cost["adam"], None),
     }
+    if "fused" in cost:
+        parts["the whole update, fused"] = (cost["fused"], 3 * row + backwards)
     table = Table(title=f"One update of a mini-batch of {BATCH}, {options.agents} agents on a core")
     for heading in ("part", "µs per agent", "share", "multiply-adds per ns"):
         table.add_column(heading, justify="left" if heading == "part" else "right")

@@ -51,6 +51,8 @@ from hcdyna.settings import registry as registry
 from hcdyna.settings.errors import Interrupted as Interrupted
 from hcdyna.settings.errors import RunError as RunError
 from hcdyna.settings.errors import SettingsError as SettingsError
+from hcdyna.sweeps.study import Study as Study
+from hcdyna.sweeps.sweep import sweep as sweep
 from hcdyna.training.load import load as load
 from hcdyna.training.load import load_agent as load_agent
 from hcdyna.training.load import load_run as load_run

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna.kernels.accelerate import accelerate
+from hcdyna.kernels.accelerate import accelerate, fit_for
 from hcdyna.numerics import ring
 from hcdyna.planning import TOLD, draw_mini_batches, plan, tell_errors
 from hcdyna.planning.budget import Budget, budget_of
@@ -57,7 +57,7 @@ def build(
     training = settings.training
     env = settings.environment.build() if env is None else env
     given = {"env": env, "spec": env.spec, "training": training}
-    model = built(settings.model, given)
+    model = built(settings.model, given | {"fit_for": fit_for(settings)})
     search_control = built(settings.search_control, given)
     agent, climb, _ = accelerate(settings, env, built(settings.agent, given))
     return env, compose(env, agent, model, search_control, training, budget, climb)

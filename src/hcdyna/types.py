@@ -201,7 +201,7 @@ class Scene(NamedTuple):
     instead: Callable[[Outcome], Outcome] | None = None
     """As the model's, in its present state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
-    """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along`, or a faster one."""
+    """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along` or a faster one."""
 
 
 class Pair(NamedTuple):

@@ -53,16 +53,16 @@ def test_td_error_by_hand(how, worth):
 
 
 def test_hubers_loss_by_hand():
-    """δ = −1.5 is beyond 1: 2·1.5 − 1; δ = −0.5 is not."""
+    """δ = −1.5 is beyond 1: 1.5 − 1/2; δ = −0.5 is not: 0.25/2."""
     _, _, info = updated(DQN(double=True, loss="huber"))
-    np.testing.assert_allclose(info["loss"], 2.0, rtol=1e-6)
+    np.testing.assert_allclose(info["loss"], 1.0, rtol=1e-6)
     network = Network(lambda key: jnp.array([[0.25], [0.0]]), lambda w, obs: w @ obs)
     agent = q_learning(network, 2, DQN(loss="huber"))
     batch = Transition(
         jnp.array([[2.0]]), jnp.array([0]), jnp.array([0.0]), jnp.array([0.0]), jnp.array([[1.0]])
     )
     _, info = agent.update(KEY, agent.init(KEY), batch, None)
-    np.testing.assert_allclose(info["loss"], 0.25, rtol=1e-6)
+    np.testing.assert_allclose(info["loss"], 0.125, rtol=1e-6)
 
 
 def test_a_long_gradient_is_cut_and_a_short_one_is_not():

@@ -1,4 +1,4 @@
-"""The CUDA sources compile, and nothing needs them where they can't be used."""
+"""The sources compile, and nothing needs them where they can't be used."""
 
 import dataclasses
 import os
@@ -23,8 +23,10 @@ from hcdyna import (
 )
 from hcdyna.dyna import build as build_dyna
 from hcdyna.kernels import accelerate, build
+from hcdyna.kernels.cpu import build as cpu_build
+from hcdyna.kernels.cpu import coverage
 from hcdyna.kernels.sizes import sizes, why_not_covered
-from hcdyna.training import train
+from hcdyna.training import trainer
 from hcdyna.types import Perceptron
 
 
@@ -55,7 +57,7 @@ def test_the_sources_compile(kernel, more, tmp_path, monkeypatch):
         (GridWorld(), None, "not a perceptron"),
         (GridWorld(), Perceptron((32,), "relu", 1e-3, 1_000), "two layers"),
         (GridWorld(), Perceptron((48, 48), "relu", 1e-3, 1_000), "exist for layers"),
-        (GridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000, double=True), "double Q"),
+        (GridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000, double=True), "double, loss"),
         (TabularGridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000), "continuous states"),
     ],
 )
@@ -68,7 +70,7 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
     ("search_control", "batch_size", "reason"),
     [
         (HillClimbing(), 64, None),
-        (HillClimbing(skip_terminal=True), 32, "the climb is plain with skip_terminal"),
+        (HillClimbing(skip_terminal=True), 32, None),
         (
             HillClimbing(criterion=lambda key, scene: scene.value),
             32,
@@ -86,8 +88,9 @@ def test_what_runs_plain_beside_the_kernels_is_said(
 ):
     training = Training(batch_size=batch_size)
     settings = Settings(search_control=search_control, training=training)
-    monkeypatch.setattr(accelerate, "why_not", lambda perceptron, env: None)  # as if on a GPU
-    said = train.kernels_used(settings)
+    there = accelerate.GPU._replace(why_not=lambda perceptron, env: None)
+    monkeypatch.setattr(accelerate, "kernels_here", lambda: there)  # as if on a GPU
+    said = trainer.kernels_used(settings)
     assert said == "fused" if reason is None else said.startswith(f"fused; {reason}")
     if reason is not None:
         demanded = dataclasses.replace(training, kernels="on")
@@ -155,9 +158,54 @@ def test_a_library_that_somebody_else_could_have_written_is_not_loaded(compiler_
         build.compiled("climb", "sm_90", {})
 
 
-def test_kernels_that_are_demanded_but_not_there_are_an_error():
-    if build.why_not() is None:
-        pytest.skip("this machine has what the kernels need")
-    with pytest.raises(SettingsError, match=r"Training.kernels = 'on': there is no CUDA device"):
+@pytest.fixture
+def no_compiler(tmp_path, monkeypatch):
+    """Nothing on the search path."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(accelerate, "kernels_here", lambda: accelerate.CPU)
+
+
+def test_without_a_compiler_the_plain_program_runs_and_says_so(no_compiler):
+    said = trainer.kernels_used(Settings())
+    assert said == "plain: no C++ compiler was found (c++, g++, clang++)"
+    with pytest.raises(
+        SettingsError, match=r"Training.kernels = 'on': no C\+\+ compiler was found"
+    ):
         build_dyna(Settings(training=Training(kernels="on")))
-    build_dyna(Settings(training=Training(kernels="auto")))
+    _, dyna = build_dyna(Settings(training=Training(kernels="auto")))
+    assert dyna is not None
+
+
+@pytest.mark.parametrize(
+    ("environment", "hidden", "reason"),
+    [
+        (GridWorld(), (32, 32), None),
+        (Acrobot(), (64, 128, 256), None),
+        (GridWorld(), (16,), None),
+        (GridWorld(), (40, 40), "layers of 16, 32, 48 … 256 units"),
+        (GridWorld(), (512, 32), "layers of 16, 32, 48 … 256 units"),
+        (GridWorld(), (32,) * 5, "one to 4 layers"),
+        (TabularGridWorld(), (32, 32), "continuous states"),
+    ],
+)
+def test_what_the_kernels_for_the_cpu_cover(environment, hidden, reason):
+    perceptron = Perceptron(hidden, "relu", 1e-3, 1_000)
+    found = coverage.why_not_covered(perceptron, environment.build())
+    assert (found is None) if reason is None else (reason in found)
+
+
+def test_a_library_for_the_cpu_is_kept_and_checked(tmp_path, monkeypatch):
+    """Compiled once, for the user alone, and again if somebody else could have written it."""
+    if cpu_build.why_not() is not None:
+        pytest.skip(str(cpu_build.why_not()))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    library = cpu_build.library(["threefry.cc"], [], "")
+    assert library.stat().st_mode & 0o777 == 0o700
+    assert library.parent.stat().st_mode & 0o777 == 0o700
+    made = library.stat().st_mtime_ns
+    assert cpu_build.library(["threefry.cc"], [], "").stat().st_mtime_ns == made
+    library.chmod(0o722)
+    assert cpu_build.library(["threefry.cc"], [], "").stat().st_mtime_ns > made
+    monkeypatch.setattr(cpu_build, "FLAGS", ("-no-such-flag",))
+    with pytest.raises(build.CannotBuild, match=r"failed on a kernel: .*no-such-flag"):
+        cpu_build.library(["threefry.cc"], [], "")

@@ -49,7 +49,7 @@ class DQN:
     dueling: bool = later(False, before=False)
     """Q = V + A − mean A, with V and A on the same hidden layers; off: a plain perceptron."""
     loss: Literal["square", "huber"] = later("square", before="square")
-    """Of the TD error δ: δ², or Huber's, which grows like 2|δ| beyond |δ| = 1."""
+    """Of the TD error δ: δ², or Huber's, δ²/2 up to |δ| = 1 and |δ| − 1/2 beyond."""
     max_gradient: float = later(0.0, before=0.0, at_least=0, static=True)
     """The longest gradient; a longer one is cut to this. 0: as it is."""
     network: PythonOnly[Network | None] = None
@@ -135,7 +135,7 @@ def q_learning(network: Network, num_actions: int, how: DQN) -> Agent:
         each = jnp.square(error)
         if how.loss == "huber":
             size = jnp.abs(error)
-            each = jnp.where(size < 1.0, each, 2.0 * size - 1.0)
+            each = jnp.where(size < 1.0, 0.5 * each, size - 0.5)
         return jnp.mean(each if weight is None else weight * each), (jnp.mean(q), error)
 
     def update(

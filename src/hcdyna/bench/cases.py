@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -35,6 +35,8 @@ class Case:
     environment: str = "GridWorld"
     width: int = 32
     """Units of each of the two hidden layers."""
+    kernels: Literal["auto", "off"] = "auto"
+    """Fused kernels where they can be used, or the plain program."""
 
     def settings(self) -> Settings:
         """At the learning rate of the peers."""
@@ -44,7 +46,10 @@ class Case:
             agent=DQN(learning_rate=1e-3, hidden=(self.width, self.width)),
             search_control=climbing if self.strategy == "hill_climbing" else self.strategy,
             training=Training(
-                planning_steps=self.n, warmup=WARMUP, replay_size=REPLAY_SIZE, kernels="auto"
+                planning_steps=self.n,
+                warmup=WARMUP,
+                replay_size=REPLAY_SIZE,
+                kernels=self.kernels,
             ),
         )
 
@@ -53,7 +58,7 @@ class Case:
         climb = f"k = {self.k}, " if self.strategy == "hill_climbing" else ""
         return (
             f"{self.strategy}, {self.environment}, {climb}n = {self.n}, "
-            f"width {self.width}, {agents}"
+            f"width {self.width}, {agents}{', plain' * (self.kernels == 'off')}"
         )
 
 
@@ -65,7 +70,7 @@ class Measured:
     multiply_adds: int
     """Of one environment step of one agent."""
     kernels: str
-    """Whether the fused GPU kernels ran, or why they didn't."""
+    """Whether the fused kernels ran, or why they didn't."""
     rates: tuple[float, ...] = ()
     """Environment steps per second of all agents together, round by round."""
     compile_seconds: float = 0.0

@@ -38,14 +38,23 @@ def headed(title: str, *headings: str, left: int = 1) -> Table:
 
 
 def grid_table(record: dict[str, Any]) -> Table:
-    """Strategies × n × agents."""
+    """Strategies × n × agents; with kernels, beside the plain program."""
+    both = any("plain_steps_per_second" in row for row in record["grid"])
     table = headed(
         f"GridWorld on {record['device']}",
         *("strategy", "n", "agents", "steps/s", "compiles in", "memory", "of peak"),
+        *(("plain", "compiles in", "fused over plain") if both else ()),
     )
     for row in record["grid"]:
         name = PAPER_NAMES[row["strategy"]]
-        table.add_row(name, str(row["n"]), f"{row['agents']:,}", *measured(row))
+        plain: tuple[str, ...] = ()
+        if "plain_steps_per_second" in row:
+            plain = (
+                f"{row['plain_steps_per_second']:,.0f}",
+                f"{row['plain_compile_seconds']:.1f} s",
+                f"{row['fused_over_plain']:.1f}",
+            )
+        table.add_row(name, str(row["n"]), f"{row['agents']:,}", *measured(row), *plain)
     return table
 
 
@@ -123,7 +132,7 @@ def scaling_figure(record: dict[str, Any]) -> Figure:
 
 
 def draw_series(axes: Axes, field: str, rows: list[dict[str, Any]]) -> None:
-    """One panel; hollow points are programs without the fused GPU kernels where others have them.
+    """One panel; hollow points are programs without the fused kernels where others have them.
     The dashed line goes through the centre: as many multiply-adds a second as there."""
     x = [VARIABLES[row[field]] if field == "environment" else row[field] for row in rows]
     y = [row["steps_per_second"] for row in rows]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from hcdyna.bench import counts, versus
 from hcdyna.bench.cases import Case, Measured, prepare, result
@@ -18,6 +19,7 @@ from hcdyna.bench.ours import Ours
 from hcdyna.bench.peers import Peer
 from hcdyna.numerics.devices import offer_every_core
 from hcdyna.runs.record import commit, versions
+from hcdyna.training.trainer import kernels_used
 
 FORMAT = 1
 STRATEGIES = ("replay", "on_policy", "hill_climbing")
@@ -74,6 +76,12 @@ QUICK = replace(
 )
 
 
+def plain_twin(case: Case) -> Case | None:
+    """The same case without kernels; None where it has none anyway."""
+    fused = kernels_used(case.settings()).startswith("fused")
+    return replace(case, kernels="off") if fused else None
+
+
 class Suite:
     """A run of the suite; no case is measured twice."""
 
@@ -89,7 +97,8 @@ class Suite:
         plan, peaks = self.plan, measured_peaks()
         self.tell(f"{device_name()}: {amount(peaks['float32'])} multiply-adds a second in float32")
         varied = [replace(CENTRE, **{k: v}) for k, values in plan.series.items() for v in values]
-        every_case = dict.fromkeys([*plan.grid, *varied])
+        plain = [twin for twin in map(plain_twin, plan.grid) if twin is not None]
+        every_case = dict.fromkeys([*plan.grid, *varied, *plain])
         for place, case in enumerate(every_case, 1):
             self.begin(case, f"{place} of {len(every_case)}: {case}")
         self.take_turns()
@@ -106,12 +115,25 @@ class Suite:
             "started": began.isoformat(timespec="seconds"),
             "seconds": time.perf_counter() - start,
             "multiply_adds_per_second": peaks,
-            "grid": [record[case] for case in plan.grid],
+            "grid": [record[case] | self.beside_plain(case) for case in plan.grid],
             "scaling": {
                 field: [record[replace(CENTRE, **{field: value})] for value in values]
                 for field, values in plan.series.items()
             },
             "peers": compared,
+        }
+
+    def beside_plain(self, case: Case) -> dict[str, float]:
+        """The plain program in the same run, and how many times as fast the fused one is."""
+        twin = plain_twin(case)
+        if twin is None or not (self.results[twin].rates and self.results[case].rates):
+            return {}
+        fused, plain = self.results[case], self.results[twin]
+        ratios = [x / y for x, y in zip(fused.rates, plain.rates, strict=True)]
+        return {
+            "plain_steps_per_second": plain.rate,
+            "plain_compile_seconds": plain.compile_seconds,
+            "fused_over_plain": float(np.median(ratios)),
         }
 
     def begin(self, case: Case, name: str) -> None:

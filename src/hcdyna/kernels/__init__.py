@@ -1,5 +1,6 @@
-"""Fused GPU versions of the climb and of planning, each behind the plain function's interface.
+"""Fused versions of the climb and of planning, each behind the plain function's interface.
 
-The CUDA sources beside this file are compiled on first use, with the sizes of the problem as
-macros, and kept in the user's cache folder. Where they can't be used, the plain functions run.
+The sources beside this file (CUDA) and in `cpu` (C++) are compiled on first use, with the sizes of
+the problem as macros, and kept in the user's cache folder. Where they can't be used, the plain
+functions run.
 """

@@ -1,5 +1,6 @@
 """All k steps of a climb in one kernel: `climbing.climb_along` on a perceptron's max_a Q."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 
 from hcdyna.kernels.build import target
 from hcdyna.kernels.sizes import sizes
+from hcdyna.search_control.climbing import accepted_of
 from hcdyna.types import Array, Box, Environment, Perceptron
 
 
@@ -24,6 +26,7 @@ def climb_along(
     normalise: bool,
     threshold: float | Array,
     max_accepted: int | None,
+    skip: Callable[[Array], Array] | None = None,
 ) -> tuple[Array, Array]:
     """States [k, d] and which of them [k] were accepted."""
     name = target("climb", NORMALISE=int(normalise), PAIRS=box.pairs, **sizes(perceptron, env))
@@ -44,4 +47,6 @@ def climb_along(
         jnp.asarray(box.high),
         most=np.int32(most),
     )
+    if skip is not None:
+        accepted = accepted_of(states, threshold, skip, max_accepted)
     return states, accepted

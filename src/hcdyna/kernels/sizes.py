@@ -1,5 +1,7 @@
 """For which agents and environments there are kernels, and the sizes that they are compiled for."""
 
+from hcdyna.kernels import build
+from hcdyna.kernels.library import CannotBuild
 from hcdyna.types import Box, Environment, Perceptron
 
 HIDDEN = (32, 64)
@@ -7,6 +9,17 @@ MOST_VARIABLES = 8
 MOST_ACTIONS = 8
 MOST_ROWS = 64
 """Larger mini-batches would not fit into a multiprocessor's shared memory."""
+
+
+def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
+    """Why no kernel can be used here for an agent on an environment; None if some can."""
+    reason = build.why_not() or why_not_covered(perceptron, env)
+    if reason is None and perceptron is not None and isinstance(env.project, Box):
+        try:
+            build.target("climb", NORMALISE=1, PAIRS=env.project.pairs, **sizes(perceptron, env))
+        except CannotBuild as error:
+            return str(error)
+    return reason
 
 
 def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | None:
@@ -18,8 +31,8 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
         return f"hidden = {perceptron.hidden}: kernels need two layers of the same size"
     if perceptron.hidden[0] not in HIDDEN:
         return f"hidden = {perceptron.hidden}: kernels exist for layers of {HIDDEN}"
-    if perceptron.double or perceptron.huber or perceptron.max_gradient > 0:
-        return "kernels know neither double Q, nor Huber's loss, nor a bound on gradients"
+    if learns_otherwise(perceptron):
+        return "double, loss or max_gradient: kernels for GPUs know DQN as it was in 2015"
     if spec.num_states is not None or spec.num_actions is None:
         return f"{spec.name}: kernels need continuous states and discrete actions"
     if not isinstance(env.project, Box):
@@ -27,6 +40,11 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
     if spec.low.shape[0] > MOST_VARIABLES or (spec.num_actions or 0) > MOST_ACTIONS:
         return f"{spec.name}: kernels take up to 8 variables and 8 actions"
     return None
+
+
+def learns_otherwise(perceptron: Perceptron) -> bool:
+    """Whether its updates are not those of plain DQN."""
+    return perceptron.double or perceptron.huber or perceptron.max_gradient > 0
 
 
 def sizes(perceptron: Perceptron, env: Environment) -> dict[str, int]:

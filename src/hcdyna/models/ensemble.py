@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 
 from hcdyna.models import pay, scales
+from hcdyna.models.fitting import Fit, FitFor, Learned, Lesson, both, weights
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
@@ -58,13 +59,18 @@ def ensemble(
     settings: Learning,
     known_reward: Answer | None = None,
     known_end: Answer | None = None,
+    fit_for: FitFor | None = None,
 ) -> Model:
-    """The model that believes all that its networks say, and what is known beside it."""
+    """The model that believes all that its networks say, and what is known beside it; `fit_for`
+    offers a faster gradient step."""
     spec, members = env.spec, settings.members
     num_actions, size, d = spec.num_actions, spec.action_size or 0, len(spec.low)
     # For each answer: d differences, the reward, and the log-odds that the episode ends.
     answers = 1 if num_actions is None else num_actions
-    network = mlp((d + size, *settings.hidden, answers * (d + 2)), settings.activation)
+    widths = (d + size, *settings.hidden, answers * (d + 2))
+    network = mlp(widths, settings.activation)
+    rows = settings.batch_size + RARE_DRAWN * settings.normalise
+    fit = None if fit_for is None else fit_for(widths, settings.activation, rows)
 
     def for_each(function: Callable[..., Any], in_axes: tuple[int | None, ...]) -> Any:
         """For all members. A single one is asked as it would be alone: an axis of one agent and one
@@ -163,6 +169,8 @@ def ensemble(
             key, rare_key = jax.random.split(key)
             rare, some = draw(rare_key, state.rare, RARE_DRAWN), state.rare.total > 0
         batch = draw(key, replay, settings.batch_size)
+        if fit is not None:
+            return fitted(fit, state, batch, rare, some)
 
         def total(params: Any) -> tuple[Array, Array]:
             of_each = for_each(loss, (0, None, 0, 0, None))
@@ -174,6 +182,32 @@ def ensemble(
             gradient, state.optimiser, state.params, settings.learning_rate
         )
         return state._replace(params=params, optimiser=optimiser), jnp.mean(errors)
+
+    def fitted(
+        fit: Fit, state: ModelState, batch: Transition, rare: Transition | None, some: Array
+    ) -> tuple[ModelState, Array]:
+        """The same with `fit`."""
+        units, old = units_of(state), state.optimiser
+        power = (old.power1 * adam.BETA1, old.power2 * adam.BETA2)
+
+        def step(
+            params: Any, mean: Any, square: Any, batch: Transition, rare: Transition | None
+        ) -> Learned:
+            rows = both(batch, rare)
+            truth = jnp.column_stack([rows.next_obs - rows.obs, rows.reward])
+            lesson = Lesson(
+                asked(units, rows.obs, rows.action),
+                jnp.zeros(len(truth), jnp.int32) if num_actions is None else rows.action,
+                units.part(d, 2 * d + 1).normal(truth),
+                (rows.discount == 0.0).astype(jnp.float32),
+                *weights(len(batch.reward), len(truth) - len(batch.reward), some, d),
+            )
+            return fit(params, mean, square, power, settings.learning_rate, lesson)
+
+        every = for_each(step, (0, 0, 0, 0, 0))
+        found = every(state.params, old.mean, old.square, batch, rare)
+        optimiser = adam.AdamState(found.mean, found.square, *power)
+        return state._replace(params=found.params, optimiser=optimiser), jnp.mean(found.loss)
 
     def draw(key: Key, rows: ring.Ring, count: int) -> Transition:
         """For each member [members, count, …]."""

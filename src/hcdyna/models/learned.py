@@ -5,6 +5,7 @@ from typing import Literal
 
 from hcdyna.models import newness, spread
 from hcdyna.models.ensemble import Answer, Learning, ensemble
+from hcdyna.models.fitting import FitFor
 from hcdyna.models.trust import Trust, with_trust
 from hcdyna.numerics.networks import Activation
 from hcdyna.settings import PythonOnly, check, check_hidden, later, number, registry
@@ -64,14 +65,14 @@ class LearnedModel:
         if self.trust != "trust" and self.doubt == "spread" and self.members == 1:
             raise SettingsError("LearnedModel.members = 1: must be at least 2 for doubt = 'spread'")
 
-    def build(self, env: Environment) -> Model:
+    def build(self, env: Environment, fit_for: FitFor | None = None) -> Model:
         if env.spec.num_states is not None:
             raise SettingsError(
                 f"model = {registry.name_of('models', self)}: {env.spec.name} has a discrete state "
                 "space, and this model needs a continuous one"
             )
         learning = Learning(*(getattr(self, name) for name in Learning._fields))
-        model = ensemble(env, learning, self.reward, self.known_end(env))
+        model = ensemble(env, learning, self.reward, self.known_end(env), fit_for)
         if self.trust == "trust":
             return model
         if self.doubt == "newness":

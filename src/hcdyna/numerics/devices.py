@@ -13,12 +13,16 @@ from hcdyna.numerics.caches import NoCache, cache_folder, trim
 from hcdyna.numerics.surroundings import check_surroundings
 
 COMPILER_OPTIONS: dict[str, dict[str, Any]] = {
-    "cpu": {"xla_cpu_multi_thread_eigen": False},
+    "cpu": {
+        "xla_cpu_multi_thread_eigen": False,
+        "xla_disable_hlo_passes": "cpu-parallel-task-assigner",
+    },
     "gpu": {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"},
 }
 """The arrays of one agent are so small that threads within an operator only get in each other's
-way: on a CPU, agents are spread over one single-threaded device per core instead. On a GPU, what
-does not wait for the climb may run beside it."""
+way: on a CPU, agents are spread over one single-threaded device per core instead. XLA judges by the
+size of a replay buffer how long it takes to look up a few of its rows, and would use threads.
+On a GPU, what does not wait for the climb may run beside it."""
 
 MOST_KEPT = 256_000_000
 """Bytes of compiled programs to keep on disk from one process to the next."""
@@ -42,7 +46,12 @@ def mesh_for(agents: int) -> Mesh:
 
 
 def offer_every_core() -> None:
-    """Make each CPU core a device of its own, unless JAX has started or was told otherwise."""
+    """Make each CPU core a device of its own, unless JAX has started or was told otherwise.
+
+    Programs run in the thread that calls them: handing each over to another takes longer than a
+    small one runs."""
+    if "JAX_CPU_ENABLE_ASYNC_DISPATCH" not in os.environ:
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
     if "device_count" in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:
         return
     with contextlib.suppress(RuntimeError):  # JAX has started: train on the devices there are.

@@ -51,7 +51,8 @@ def check_surroundings() -> None:
         if value in bad:
             raise SettingsError(f"{option.upper()} = {value}: must not be set, since {why}")
     check_device_count()
-    flags = os.environ.get("XLA_FLAGS", "").replace(WITHOUT_FUSED_MULTIPLY_ADD, "").strip()
+    given = os.environ.get("XLA_FLAGS", "").split()
+    flags = " ".join(flag for flag in given if flag != WITHOUT_FUSED_MULTIPLY_ADD)
     problem = problem_with_flags(flags)
     if problem is not None:
         raise SettingsError(f"XLA_FLAGS = {flags!r}: {problem}")

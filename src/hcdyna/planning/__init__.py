@@ -88,6 +88,8 @@ def draw_mini_batch(
     found = search_control.sample(state_key, search_state, scene, m)
     if isinstance(found, Rows):
         return MiniBatches(replayed, simulated, *found)
+    # Else XLA would look each state up again for every number that the model computes from it.
+    found = jax.lax.optimization_barrier(found)
     states, action = found if isinstance(found, Pair) else (found, None)
     prepare = actions_of(scene.env.spec).prepare
     rows, doubtful = prepare(model_key, action_key, states, action, scene, epsilon)

@@ -105,6 +105,25 @@ def draw_noise(
     return sum_rows(standard.T[:, :, None] * (jnp.sqrt(eta) * root(covariance)).T[:, None, :])
 
 
+def accepted_of(
+    states: Array,
+    threshold: float | Array,
+    skip: Callable[[Array], Array],
+    max_accepted: int | None,
+) -> Array:
+    """Which of the `states` [k, d] of a climb are accepted, as in `climb_along`."""
+
+    def step(carry: tuple[Array, Array], at: tuple[Array, Array]) -> tuple[tuple, Array]:
+        (last, count), (state, skipped) = carry, at
+        accept = (distance(last, state) >= threshold) & ~skipped
+        if max_accepted is not None:
+            accept &= count < max_accepted
+        return (jnp.where(accept, state, last), count + accept), accept
+
+    carry = (jnp.full_like(states[0], jnp.inf), jnp.zeros((), jnp.int32))
+    return jax.lax.scan(step, carry, (states, jax.vmap(skip)(states)), unroll=UNROLL)[1]
+
+
 def climb_along(
     noise: Array,
     start: Array,

@@ -94,9 +94,7 @@ class HillClimbing:
         )
 
     def climbs_plain(self, env: Environment) -> str | None:
-        """What keeps fused kernels from climbing: they climb V̂ alone, and accept by distance."""
-        if self.skip_terminal:
-            return "skip_terminal"
+        """What keeps fused kernels from climbing: they climb V̂ alone."""
         return None if self.criterion is None else "a criterion other than the value"
 
     def _observe(self, visited: Visited, transition: Transition) -> Visited:
@@ -109,12 +107,12 @@ class HillClimbing:
 
     def _along(self, key: Key, scene: Scene) -> Callable[..., tuple[Array, Array]]:
         """The climb on V̂ that the scene offers, or a plain one on something else."""
-        if self.criterion is None and not self.skip_terminal and scene.climb is not None:
-            return scene.climb
+        skip = scene.env.terminal if self.skip_terminal else None
+        if self.criterion is None and scene.climb is not None:
+            return partial(scene.climb, skip=skip)
         criterion = scene.value
         if self.criterion is not None:
             criterion = self.criterion(jax.random.fold_in(key, CRITERION), scene)
-        skip = scene.env.terminal if self.skip_terminal else None
         return partial(climb_along, criterion=criterion, project=scene.env.project, skip=skip)
 
     def _propose(self, key: Key, visited: Visited, scene: Scene) -> tuple[Array, Array, Info]:

@@ -62,7 +62,7 @@ class Training:
     learn_at_once: bool = False
     """As in Algorithm 2: update Q with the step just taken, and the model before planning."""
     kernels: Literal["auto", "on", "off"] = "auto"
-    """Fused GPU kernels for climb and planning: where they can be used, always (or an
+    """Fused kernels for climb and planning: where they can be used, always (or an
     error), or never. They round differently from the plain programs."""
 
     def __post_init__(self) -> None:

@@ -15,11 +15,13 @@ from hcdyna.gymnasium.theirs.environment import longest_episode
 from hcdyna.gymnasium.theirs.failure import HostFailed, Keeper
 from hcdyna.gymnasium.theirs.scaling import known_scale, scale_of
 from hcdyna.gymnasium.theirs.worlds import Read, Step, Worlds, as_float32
+from hcdyna.numerics.devices import compiler_options
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.training.compiled import AgentLife, Numbers, Programs
 from hcdyna.training.evaluation import STREAM
-from hcdyna.training.hosted_steps import choose, init, test_action, test_model, time_step
+from hcdyna.training.hosted_steps import choose, init, test_action, test_model
+from hcdyna.training.packed_steps import PackedSteps
 from hcdyna.types import Array, Info
 
 
@@ -38,7 +40,10 @@ def hosted_programs(static: Settings, seeds: list[int]) -> Programs:
 class Now:
     """How far a chunk has come, for the thread that waits for it."""
 
-    life: AgentLife
+    life: AgentLife | None
+    """None while it is packed, …"""
+    packed: Any = None
+    """… as it is during the steps"""
     done: int = 0
 
 
@@ -53,16 +58,12 @@ class Host:
         self.read: Read = as_float32
         self.at: np.ndarray | None = None
         """Where the environments stand; a life that stands elsewhere begins a new episode."""
-        self.init = jax.jit(jax.vmap(partial(init, static)))
-        self._act = {
-            warm: jax.jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)
-        }
-        self._advance = {
-            warm: jax.jit(jax.vmap(partial(time_step, static, warm)), donate_argnums=(0, 2))
-            for warm in (True, False)
-        }
-        self._test = jax.jit(jax.vmap(partial(test_action, static)))
-        self._model_errors = jax.jit(jax.vmap(partial(test_model, static)))
+        jit = partial(jax.jit, compiler_options=compiler_options())
+        self.init = jit(jax.vmap(partial(init, static)))
+        self._act = {warm: jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)}
+        self._packed: dict[bool, PackedSteps] = {}
+        self._test = jit(jax.vmap(partial(test_action, static)))
+        self._model_errors = jit(jax.vmap(partial(test_model, static)))
 
     def advance(
         self, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
@@ -70,19 +71,29 @@ class Host:
         """`length` steps of all agents."""
         now = Now(life)
         try:
-            info = self._call(lambda: self._steps(now, numbers, length, warm_up))
+            info = self._call(lambda: self._steps(now, life, numbers, length, warm_up))
         except RunError as error:
-            raise self._failed(error, now.life, now.done) from None
-        return now.life, info
+            raise self._failed(error, self._reached(now, warm_up), now.done) from None
+        return self._reached(now, warm_up), info
 
-    def _steps(self, now: Now, numbers: Numbers, length: int, warm_up: bool) -> Info:
-        step, total = self._advance[warm_up], None
-        before = steps_of(now.life)
-        now.life = self._scaled(now.life)
+    def _reached(self, now: Now, warm_up: bool) -> AgentLife:
+        """The lives of all agents, as far as they have come."""
+        return self._packed[warm_up].unpack(now.packed) if now.life is None else now.life
+
+    def _steps(
+        self, now: Now, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
+    ) -> Info:
+        before = steps_of(life)
+        life = now.life = self._scaled(life)
         worlds = self.worlds = self._open(self.worlds)
-        if self.at is None or not np.array_equal(self.at, np.asarray(now.life.obs)):
-            now.life = self._begin(now.life, worlds)
-        action = self._act[warm_up](now.life, numbers)
+        if self.at is None or not np.array_equal(self.at, np.asarray(life.obs)):
+            life = now.life = self._begin(life, worlds)
+        action = self._act[warm_up](life, numbers)
+        if warm_up not in self._packed:
+            self._packed[warm_up] = PackedSteps(self.static, warm_up, life, numbers)
+        program = self._packed[warm_up]
+        known, total = program.known(numbers), program.nothing()
+        now.packed, now.life = program.pack(life), None
         while now.done < length:
             found = worlds.step(np.asarray(action))
             over = found.terminated | found.truncated
@@ -92,10 +103,9 @@ class Host:
                 start[index] = worlds.reset(int(index), seed)
             self.at = start
             news = packed(found, over, start)
-            now.life, total, action = step(now.life, numbers, total, action, news)
+            now.packed, total, action = program.step(now.packed, known, total, action, news)
             now.done += 1
-        share = 1.0 / length
-        return jax.tree.map(lambda x: x * share, total)
+        return program.mean(total, length)
 
     def evaluate(
         self, life: AgentLife, numbers: Numbers, seeds: Array, step: int

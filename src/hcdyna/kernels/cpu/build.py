@@ -1,0 +1,106 @@
+"""Compile the C++ sources for the processor of this machine and the sizes of a network."""
+
+import functools
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import jax
+
+from hcdyna.kernels.library import CannotBuild, kept, register
+from hcdyna.numerics.devices import start
+
+FOLDER = Path(__file__).parent
+HEADERS = ("call.h", "vectors.h", "network.h")
+COMPILERS = ("c++", "g++", "clang++")
+FLAGS = (
+    "-O3", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-w",
+    "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+)  # fmt: skip
+"""Fused multiply-adds, but nothing that would take a number for finite that is not."""
+
+
+@functools.cache
+def compiler(path: str) -> tuple[str, str]:
+    """The path and version of the first C++ compiler that the search path `path` offers."""
+    for name in COMPILERS:
+        found = shutil.which(name, path=path)
+        if found is not None:
+            asked = [found, "--version"]
+            about = subprocess.run(asked, capture_output=True, text=True, check=False)
+            if about.returncode == 0:
+                return found, about.stdout
+    raise CannotBuild(f"no C++ compiler was found ({', '.join(COMPILERS)})")
+
+
+@functools.cache
+def processor() -> str:
+    """What the compiler's own choice of instructions depends on, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    telling = ("model name", "flags", "Features", "CPU part", "CPU implementer")
+    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(telling)))
+
+
+def for_this_processor() -> tuple[str, ...]:
+    """Flags for all instructions that the processor has, as wide as they come."""
+    if platform.machine() in ("x86_64", "AMD64"):
+        return ("-march=native", "-mprefer-vector-width=512")
+    return ("-mcpu=native",)
+
+
+def why_not() -> str | None:
+    """Why no kernel can be used on this machine at all; None if some can."""
+    start()
+    if jax.default_backend() != "cpu":
+        return "JAX does not run on a CPU"
+    try:
+        compiler(os.environ.get("PATH", os.defpath))
+    except CannotBuild as reason:
+        return str(reason)
+    return None
+
+
+@functools.cache
+def target(kernel: str, widths: tuple[int, ...], activation: str) -> str:
+    """The name under which JAX can call a kernel compiled for such a network."""
+    return register(compiled(widths, activation), kernel, "cpu")
+
+
+@functools.cache
+def generator() -> str:
+    """The name under which JAX can call the generator of random numbers."""
+    return register(library(["threefry.cc"], [], "random numbers"), "random", "cpu")
+
+
+@functools.cache
+def model_target(widths: tuple[int, ...], activation: str) -> str:
+    """The name under which JAX can call the update of a learned model's network."""
+    purpose = f"models of {'-'.join(map(str, widths))}"
+    return register(library(["fit.cc"], macros_of(widths, activation), purpose), "fit", "cpu")
+
+
+def compiled(widths: tuple[int, ...], activation: str) -> Path:
+    """The library with all kernels for such an agent, compiled now unless it was before."""
+    purpose = f"networks of {'-'.join(map(str, widths))}"
+    return library(["climb.cc", "plan.cc"], macros_of(widths, activation), purpose)
+
+
+def macros_of(widths: tuple[int, ...], activation: str) -> list[str]:
+    """What the sources have to know of a network."""
+    return [f"-DWIDTHS={','.join(map(str, widths))}", f"-DTANH={int(activation == 'tanh')}"]
+
+
+def library(sources: list[str], macros: list[str], purpose: str) -> Path:
+    """Some of the sources, compiled for this processor."""
+    path, version = compiler(os.environ.get("PATH", os.defpath))
+    machine = for_this_processor()
+    places = [str(FOLDER / name) for name in sources]
+    command = [path, *FLAGS, *machine, f"-I{jax.ffi.include_dir()}", *macros, *places]
+    every = [FOLDER / name for name in (*HEADERS, *sources)]
+    note = f"compiling kernels for {purpose} (kept for the next run)"
+    return kept(command, every, version + processor(), note)
