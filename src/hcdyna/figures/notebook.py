@@ -2,7 +2,6 @@
 
 import base64
 import io
-import sys
 from html import escape
 from typing import Any
 
@@ -16,21 +15,9 @@ from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import CHOICES, Settings
 from hcdyna.settings.fields import is_part
 from hcdyna.settings.short import in_short, short_repr, unusual
-from hcdyna.statistics.summaries import Statistic
 
 WIDTH, HEIGHT, DOTS = 6.0, 3.0, 80
 """Of a picture, in inches, and its dots per inch."""
-
-
-def plot(run: Run, statistic: Statistic = "mean") -> Figure:
-    """The learning curves of a run, as a figure that a notebook shows."""
-    module = sys.modules.get("IPython")
-    shell = module.get_ipython() if module is not None else None
-    if shell is not None:  # only pyplot would tell it how to show a figure
-        from IPython.core.pylabtools import select_figure_formats
-
-        select_figure_formats(shell, {"png"})
-    return plot_curves(run, statistic=statistic)
 
 
 def run_html(run: Run) -> str:

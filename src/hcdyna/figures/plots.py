@@ -1,6 +1,7 @@
 """Learning curves as pictures, and pictures as files. Nothing here needs a display."""
 
 import io
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -43,11 +44,22 @@ def plot_curves(
     rows = -(-len(worlds) // columns)
     width, height = (7, 4.2) if len(worlds) == 1 else (5.5, 3.8)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    tell_notebooks()
     for number, (world, curves) in enumerate(worlds.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
         draw_world(axes, curves, statistic)
         axes.set_title(f"{world}: {NAMES[statistic]} and 95% interval", size="medium")
     return figure
+
+
+def tell_notebooks() -> None:
+    """Tell IPython, where it runs this, how to show a figure, which else only pyplot does."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    if shell is not None:
+        from IPython.core.pylabtools import select_figure_formats
+
+        select_figure_formats(shell, {"png"})
 
 
 def draw_world(axes: Axes, curves: Sequence[Curve], statistic: Statistic) -> None:

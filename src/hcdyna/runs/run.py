@@ -107,7 +107,7 @@ class Run:
     def plot(self, statistic: Literal["mean", "iqm"] = "mean") -> Figure:
         """The learning curves as a Matplotlib figure, which a notebook shows and `savefig` writes:
         mean or interquartile mean over seeds with its 95% interval, and each seed."""
-        figure: Figure = drawing().plot(self, statistic)
+        figure: Figure = drawing().plot_curves(self, statistic=statistic)
         return figure
 
     def mean_returns(self, setting: int = 0) -> np.ndarray:
