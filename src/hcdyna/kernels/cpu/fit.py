@@ -10,7 +10,6 @@ from hcdyna.kernels.cpu import build
 from hcdyna.kernels.cpu.coverage import MOST_ROWS, why_not_layers
 from hcdyna.kernels.library import CannotBuild
 from hcdyna.models.fitting import Fit, Learned, Lesson
-from hcdyna.types import Array
 
 MOST_OUTPUTS = 256
 
@@ -36,7 +35,7 @@ def fit_for(widths: tuple[int, ...], activation: str, rows: int) -> Fit | None:
             vmap_method="broadcast_all",
             input_output_aliases={i: i for i in range(len(shapes))},
         )
-        found: list[Array] = call(
+        found = call(
             *jax.tree.leaves(kept),
             jnp.asarray(rate / (1 - power1), jnp.float32),
             jnp.asarray(1 / (1 - power2), jnp.float32),
@@ -48,6 +47,7 @@ def fit_for(widths: tuple[int, ...], activation: str, rows: int) -> Fit | None:
             lesson.weight_of_rest,
             each=np.int32(lesson.truth.shape[-1] + 1),
         )
-        return Learned(*jax.tree.unflatten(jax.tree.structure(kept), found[:-1]), found[-1])
+        params, mean, square = jax.tree.unflatten(jax.tree.structure(kept), found[:-1])
+        return Learned(params, mean, square, found[-1])
 
     return fit
