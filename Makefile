@@ -9,7 +9,7 @@ PEERS := $(VENV)/.peers
 DOCS_VENV := .venv-docs
 DOCS := $(DOCS_VENV)/.installed
 
-.PHONY: setup demo test lint types bench docs docs-setup lock clean
+.PHONY: board setup demo test lint types bench docs docs-setup lock clean
 
 setup: $(STAMP)
 
@@ -44,6 +44,9 @@ $(PEERS): $(STAMP)
 
 bench: $(PEERS)
 	$(BIN)/hcdyna bench
+
+board: $(PEERS)
+	$(BIN)/python benchmarks/board.py
 
 # The tools of the site, in an environment of their own: they read the sources and import nothing.
 $(DOCS): pyproject.toml

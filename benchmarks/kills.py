@@ -20,7 +20,7 @@ import jax
 import numpy as np
 import tyro
 
-from hcdyna import Run, load
+from hcdyna import Run, load_run
 from hcdyna.settings.words import count
 
 CLIMBING = "--search-control hill_climbing --search.queue-size 50000 --planning-steps 5"
@@ -71,7 +71,7 @@ def main(options: Options) -> None:
             time.sleep(moment)
             process.kill()
             ended = process.wait()
-            steps = load(killed).steps if (killed / "run.json").exists() else np.zeros(0)
+            steps = load_run(killed).steps if (killed / "run.json").exists() else np.zeros(0)
             reached.append(int(steps[-1]) if len(steps) else 0)
             print(
                 f"kill {number + 1} after {moment:.2f} s: exit code {ended}, "
@@ -79,7 +79,7 @@ def main(options: Options) -> None:
                 flush=True,
             )
         subprocess.run(command(killed, options), check=True)
-        wrong = differences(load(whole), load(killed))
+        wrong = differences(load_run(whole), load_run(killed))
     under_way = sum(0 < step < options.steps for step in reached)
     print(
         f"{count(options.kills, 'kill')}, {under_way} of them with some steps saved and some to go"

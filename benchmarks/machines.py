@@ -82,7 +82,7 @@ def trained(cell: Cell) -> Result:
     group = [cell]
     trainer = trainer_of(group)
     with TemporaryDirectory() as folder:
-        unfinished = Unfinished(Path(folder), group, trainer)
+        unfinished = Unfinished(Path(folder) / "unfinished", trainer)
         (result,) = live(group, trainer, unfinished, lambda line: None)
     return result
 

@@ -15,7 +15,7 @@ import tyro
 
 from hcdyna import DQN, Evaluation, LearnedModel, Settings, Training, train
 from hcdyna.experiments.paper.scale import AS_PRINTED
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 
 MODELS = {"as printed": AS_PRINTED, "default": LearnedModel(ends="learned")}
 

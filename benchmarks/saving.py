@@ -12,8 +12,9 @@ from pathlib import Path
 
 import tyro
 
-from hcdyna import Settings, Training
-from hcdyna.training import train as training
+from hcdyna import Settings, Training, train
+from hcdyna.runs.saving import Saving
+from hcdyna.training.compiled import AgentLife
 
 
 @dataclass(frozen=True)
@@ -31,19 +32,19 @@ def main(options: Options) -> None:
         training=Training(steps=options.steps, planning_steps=options.planning_steps)
     )
     spent: list[float] = []
-    saving = training.Saving.__call__
+    saving = Saving.__call__
 
-    def timed(self: training.Saving, life: training.AgentLife, step: int, now: bool) -> None:
+    def timed(self: Saving, life: AgentLife, step: int, now: bool) -> None:
         # The device may still be at work on this chunk; that is not the cost of saving it.
         life.obs.block_until_ready()
         start = time.perf_counter()
         saving(self, life, step, now)
         spent.append(time.perf_counter() - start)
 
-    training.Saving.__call__ = timed  # type: ignore[method-assign]
+    Saving.__call__ = timed  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as place:
         start = time.perf_counter()
-        run = training.train(settings, options.agents, out=place)
+        run = train(settings, options.agents, out=place, progress=False)
         total = time.perf_counter() - start
         folder = Path(place)
         sizes = [path.stat().st_size for path in folder.glob("checkpoints/*")]

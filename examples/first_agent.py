@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tyro
 
-from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, load, train
+from hcdyna import DQN, Evaluation, HillClimbing, Settings, Training, load_run, train
 from hcdyna.figures.plots import plot_agent, plot_curves, save_figure
 
 
@@ -43,7 +43,7 @@ def main(options: Options) -> None:
     )
     train(settings, seeds=options.seeds, out=options.out)
 
-    run = load(options.out)  # from here on another process could do the rest
+    run = load_run(options.out)  # from here on another process could do the rest
     print("mean return of each agent's last evaluation:", run.mean_returns()[:, -1])
     returns, lengths = run.evaluate(episodes=5)
     print("of five new episodes each:", returns[0].mean(axis=-1), "in steps:", lengths[0].mean())

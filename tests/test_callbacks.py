@@ -7,7 +7,7 @@ import pytest
 
 import hcdyna
 from hcdyna import Evaluation, Settings, SettingsError, Training, callbacks
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 
 SETTINGS = Settings(
     search_control="replay",

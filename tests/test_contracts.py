@@ -3,7 +3,8 @@
 import pytest
 
 from hcdyna import (
-    DoubleDQN,
+    DDPG,
+    DQN,
     HillClimbing,
     PrioritisedReplay,
     Rollouts,
@@ -16,11 +17,16 @@ from hcdyna.settings import built, registry
 # Environments on the host have no dynamics to check: see tests/hosted.
 ENVIRONMENTS = [name for name in registry.available("environments") if name != "hosted"]
 SOME_OF_EACH_KIND = ["GridWorldContinuous", "TabularGridWorld", "CartPole"]
-CONTINUOUS_LATER = [
-    pytest.param("GridWorldContinuous", marks=pytest.mark.slow),
-    *SOME_OF_EACH_KIND[1:],
-]
-"""Strategies see little of the actions, so that continuous ones are for the slow tests."""
+STATES_OF_A_TABLE = ("tabular_hill_climbing", "gibbs", "visited_pairs", "prioritised_sweeping")
+
+
+def with_each_kind(names):
+    """A strategy on the kind of states that it is about, and the other kinds in the slow tests."""
+    for name in names:
+        own = "TabularGridWorld" if name in STATES_OF_A_TABLE else "CartPole"
+        for kind in SOME_OF_EACH_KIND:
+            marks = () if kind == own else pytest.mark.slow
+            yield pytest.param(name, kind, marks=marks, id=f"{name}-{kind}")
 
 
 def build_environment(name):
@@ -87,8 +93,7 @@ def test_model(name, env_name):
     testing.check_model(part_or_skip("models", name, env), env)
 
 
-@pytest.mark.parametrize("env_name", CONTINUOUS_LATER)
-@pytest.mark.parametrize("name", registry.available("search_control"))
+@pytest.mark.parametrize(("name", "env_name"), with_each_kind(registry.available("search_control")))
 def test_search_control(name, env_name):
     env = build_environment(env_name)
     testing.check_search_control(part_or_skip("search_control", name, env), env)
@@ -99,9 +104,9 @@ def test_search_control(name, env_name):
     [
         {"natural_gradient": False},
         {"noise": "diagonal", "noisy_start": True},
-        {"noise": "none", "normalise": False, "step_size": 0.01},
+        pytest.param({"noise": "none", "normalise": False}, marks=pytest.mark.slow),
         {"noise": "langevin", "normalise": False, "noisy_start": True},
-        {"threshold": "average", "max_accepted": 3},
+        pytest.param({"threshold": "average", "max_accepted": 3}, marks=pytest.mark.slow),
         {"skip_terminal": True, "steps": 7},
         {"criterion": lambda key, scene: lambda obs: obs[0]},
     ],
@@ -112,7 +117,9 @@ def test_hill_climbing_with_every_option(options):
     testing.check_search_control(HillClimbing(queue_size=50, **options), env)
 
 
-@pytest.mark.parametrize("env_name", CONTINUOUS_LATER)
+@pytest.mark.parametrize(
+    "env_name", [pytest.param("TabularGridWorld", marks=pytest.mark.slow), "CartPole"]
+)
 @pytest.mark.parametrize(
     "strategy",
     [Rollouts(outcomes="steps"), Rollouts(steps=1), PrioritisedReplay(beta=0.0)],
@@ -123,6 +130,13 @@ def test_rollouts_and_prioritised_replay_with_their_options(strategy, env_name):
     testing.check_search_control(strategy, env)
 
 
-def test_double_dqn_without_a_dueling_network():
+def test_dqn_with_all_its_options():
     env = build_environment("CartPole")
-    testing.check_agent(DoubleDQN(dueling=False), env)
+    everything = DQN(double=True, dueling=True, loss="huber", max_gradient=0.1)
+    testing.check_agent(everything, env)
+
+
+@pytest.mark.slow
+def test_ddpg_with_all_its_options():
+    options = {"twin_critics": True, "critics": 4, "layer_norm": True, "target_smoothing": True}
+    testing.check_agent(DDPG(**options), build_environment("GridWorldContinuous"))

@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|<(?:img|a)\s[^>]*?(?:src|href)=\"([^\"]+)\""
 PYTHON = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```python\n(.*?)^```", re.M | re.S)
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 SHORTENED = re.compile(r"<!-- run with (.+) instead of (.+) -->")
-COMPILES = re.compile(r"\b(train|check_\w+)\(")
+COMPILES = re.compile(r"\b(train|sweep|check_\w+)\(")
 """A block that compiles takes seconds."""
 
 

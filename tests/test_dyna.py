@@ -1,12 +1,14 @@
 """The composed time step: mini-batches, planning, and what if there is nothing to plan from."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from hcdyna import DQN, Settings, Tabular, TabularGridWorld, Training, Uniform
-from hcdyna.dyna import build, compose
+from hcdyna.dyna import build, compose, epsilon_now
 from hcdyna.numerics import ring
 from hcdyna.planning import MiniBatches, complete, plan
 from hcdyna.planning import draw_mini_batches as draw_with
@@ -38,7 +40,10 @@ def scene_of(env, agent, state, transitions):
 
 
 def draw_mini_batches(key, strategy, search, scene, training):
-    return draw_with(key, strategy, search, scene, budget_of(training), training.epsilon)
+    def draw(key, search):
+        return draw_with(key, strategy, search, scene, budget_of(training), training.epsilon)
+
+    return jax.jit(draw)(key, search)
 
 
 def fixed_states(env):
@@ -159,22 +164,22 @@ def test_planning_is_n_updates_with_the_epsilon_greedy_action_of_the_current_q()
     batches = draw_mini_batches(jax.random.key(2), strategy, search, scene, settings.training)
     asked = batches.rows._replace(explore=batches.rows.explore.at[:, 0].set(True))
     batches = batches._replace(rows=asked)
-    planned, _ = plan(KEY, agent, state, batches, scene)
+    planned, _ = jax.jit(lambda *these: plan(KEY, agent, *these, scene))(state, batches)
 
-    by_hand = state
+    by_hand, update, best = state, jax.jit(agent.update), jax.jit(agent.greedy)
     for i in range(4):
         batch = jax.tree.map(lambda x, i=i: x[i], batches)
         rows = []
         for j in range(4):
             asked = batch.rows
-            greedy = agent.greedy(by_hand, asked.states[j])
+            greedy = best(by_hand, asked.states[j])
             action = asked.random_action[j] if asked.explore[j] else greedy
             reward, discount = asked.reward[j, action], asked.discount[j, action]
             next_obs = asked.next_states[j, action]
             rows.append(Transition(asked.states[j], action, reward, discount, next_obs))
         rows = jax.tree.map(lambda *x: jnp.stack(x), *rows)
         whole = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, batch.replayed)
-        by_hand, _ = agent.update(KEY, by_hand, whole, None)
+        by_hand, _ = update(KEY, by_hand, whole, None)
     for a, b in zip(jax.tree.leaves(planned), jax.tree.leaves(by_hand), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
@@ -195,8 +200,9 @@ def test_an_empty_queue_falls_back_to_replay():
     for a, b in zip(jax.tree.leaves(replayed), jax.tree.leaves(fallen_back), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
     dyna = compose(env, agent, model, never, settings.training)
-    before = dyna.init(jax.random.key(0))
-    after, info = dyna.learn(jax.random.key(1), before, jax.tree.map(lambda x: x[0], transitions))
+    before = jax.jit(dyna.init)(jax.random.key(0))
+    step = jax.tree.map(lambda x: x[0], transitions)
+    after, info = jax.jit(dyna.learn)(jax.random.key(1), before, step)
     assert np.isfinite(info["loss"])
     assert info["queue_size"] == 0
     assert after.agent.updates == 4
@@ -207,9 +213,9 @@ def test_without_planning_nothing_is_learned_but_everything_remembered():
         search_control=HillClimbing(steps=5, queue_size=9), training=Training(planning_steps=0)
     )
     env, dyna = build(settings)
-    before = dyna.init(jax.random.key(0))
+    before = jax.jit(dyna.init)(jax.random.key(0))
     transition = jax.tree.map(lambda x: x[0], some_transitions(env, 2))
-    after, info = dyna.learn(jax.random.key(1), before, transition)
+    after, info = jax.jit(dyna.learn)(jax.random.key(1), before, transition)
     assert after.replay.total == 1
     assert after.search_control.queue.total > 0
     assert "loss" not in info
@@ -219,9 +225,9 @@ def test_without_planning_nothing_is_learned_but_everything_remembered():
 
 def test_warm_up_only_remembers():
     env, dyna = build(Settings(model="learned"))
-    before = dyna.init(jax.random.key(0))
+    before = jax.jit(dyna.init)(jax.random.key(0))
     transition = jax.tree.map(lambda x: x[0], some_transitions(env, 2))
-    after, info = dyna.observe(jax.random.key(1), before, transition)
+    after, info = jax.jit(dyna.observe)(jax.random.key(1), before, transition)
     assert after.replay.total == 1
     assert after.search_control.queue.total == 0
     assert after.search_control.statistics.moments.seen == 1
@@ -247,3 +253,37 @@ def test_no_key_is_used_twice():
         state = dyna.init(jax.random.key(0))
         after, _ = jax.jit(dyna.learn)(jax.random.key(1), state, transition)
     assert after.agent.updates == 2
+
+
+def test_epsilon_falls_evenly_after_the_warm_up():
+    training = Training(warmup=10, epsilon=0.1, epsilon_start=0.9, epsilon_steps=20)
+    settings = Settings(environment=TabularGridWorld(), agent=Tabular(), training=training)
+    _, dyna = build(settings)
+    replay = dyna.init(KEY).replay
+    after = [
+        float(epsilon_now(training, replay._replace(total=jnp.int32(n)))) for n in (10, 15, 30, 99)
+    ]
+    np.testing.assert_allclose(after, [0.9, 0.7, 0.1, 0.1], rtol=1e-6)
+    assert epsilon_now(Training(epsilon=0.3), replay) == 0.3
+
+
+def test_search_and_planning_on_every_third_step_only():
+    def q_after_each_step(every):
+        settings = Settings(
+            environment=TabularGridWorld(),
+            agent=Tabular(),
+            search_control="uniform",
+            training=Training(warmup=0, batch_size=1, update_every=every),
+        )
+        env, dyna = build(settings)
+        state, learn = dyna.init(KEY), jax.jit(dyna.learn)
+        row = jax.tree.map(lambda x: x[0], some_transitions(env, 2))
+        row, found = row._replace(reward=jnp.float32(-1.0)), []
+        for number in range(6):
+            state, _ = learn(jax.random.fold_in(KEY, number), state, row)
+            found.append(np.asarray(state.agent))
+        assert state.replay.total == 6, "every step is remembered"
+        return [not np.array_equal(x, y) for x, y in itertools.pairwise(found)]
+
+    assert q_after_each_step(1) == [True] * 5
+    assert q_after_each_step(3) == [False, True, False, False, True]

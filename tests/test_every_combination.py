@@ -46,7 +46,7 @@ class Kind:
 TABLE = {
     "compiled": Kind(
         ("GridWorld", "--env.time-limit", "20"),
-        ("dqn", "double_dqn"),
+        ("dqn",),
         ("true", "learned"),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
@@ -64,14 +64,14 @@ TABLE = {
     ),
     "hosted": Kind(
         ("CartPole-v1",),
-        ("dqn", "double_dqn"),
+        ("dqn",),
         ("learned",),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
     "hosted continuous": Kind(("Pendulum-v1",), ("ddpg",), ("learned",), CONTINUOUS_STATES),
     "hosted in processes": Kind(
         ("CartPole-v1", "--env.processes", "on"),
-        ("dqn", "double_dqn"),
+        ("dqn",),
         ("learned",),
         (*CONTINUOUS_STATES, "visited_pairs"),
     ),
@@ -83,12 +83,11 @@ CELLS = [
 ]
 COVER = [
     ("compiled", "dqn", "learned", "hill_climbing"),
-    ("compiled", "double_dqn", "learned", "prioritised_replay"),
     ("tabular", "tabular", "counted", "prioritised_sweeping"),
     ("continuous", "ddpg", "true", "td_error"),
     ("hosted", "dqn", "learned", "rollouts"),
     ("hosted continuous", "ddpg", "learned", "hill_climbing"),
-    ("hosted in processes", "double_dqn", "learned", "replay"),
+    ("hosted in processes", "dqn", "learned", "replay"),
 ]
 """Every agent, model and kind at least once; the slow walk knows every strategy with each kind."""
 SMALL = [
@@ -128,12 +127,11 @@ def test_what_one_does_with_a_run(cell, tmp_path, capsys, monkeypatch):
 
 
 def is_like_another(cell):
-    """Double DQN differs from DQN in its network and targets alone, a process of its own from this
-    one in where `step` is called, and strategies know nothing of where outcomes come from: each is
-    walked with what COVER names."""
-    kind, agent, model, _ = cell
+    """A process of its own differs from this one in where `step` is called, and strategies know
+    nothing of where outcomes come from: each is walked with what COVER names."""
+    kind, _, model, _ = cell
     learned = model == "learned" and not kind.startswith("hosted")
-    return agent == "double_dqn" or kind == "hosted in processes" or learned
+    return kind == "hosted in processes" or learned
 
 
 OTHERS = [cell for cell in CELLS if cell not in COVER and not is_like_another(cell)]

@@ -17,6 +17,7 @@ ROOMS = [
     "hcdyna.__main__",
     "hcdyna.cli",
     "hcdyna.bench",
+    "hcdyna.sweeps",
     "hcdyna.experiments",
     "hcdyna.figures",
     "hcdyna.training",

@@ -3,7 +3,6 @@
 from hcdyna import callbacks as callbacks
 from hcdyna import models as models
 from hcdyna.agents.ddpg import DDPG as DDPG
-from hcdyna.agents.double_dqn import DoubleDQN as DoubleDQN
 from hcdyna.agents.dqn import DQN as DQN
 from hcdyna.agents.tabular import Tabular as Tabular
 from hcdyna.environments.acrobot import Acrobot as Acrobot
@@ -21,6 +20,7 @@ from hcdyna.numerics import networks as networks
 from hcdyna.numerics import ring as ring
 from hcdyna.numerics.networks import Network as Network
 from hcdyna.runs.run import Run as Run
+from hcdyna.runs.scoring import evaluate as evaluate
 from hcdyna.runs.trained import TrainedAgent as TrainedAgent
 from hcdyna.search_control.base import drawn as drawn
 from hcdyna.search_control.base import queued as queued
@@ -51,7 +51,11 @@ from hcdyna.settings import registry as registry
 from hcdyna.settings.errors import Interrupted as Interrupted
 from hcdyna.settings.errors import RunError as RunError
 from hcdyna.settings.errors import SettingsError as SettingsError
+from hcdyna.sweeps.study import Study as Study
+from hcdyna.sweeps.sweep import sweep as sweep
 from hcdyna.training.load import load as load
+from hcdyna.training.load import load_agent as load_agent
+from hcdyna.training.load import load_run as load_run
 from hcdyna.training.train import resume as resume
 from hcdyna.training.train import train as train
 from hcdyna.version import __version__ as __version__

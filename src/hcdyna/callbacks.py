@@ -19,7 +19,7 @@ import numpy as np
 from hcdyna.settings.errors import SettingsError
 
 if TYPE_CHECKING:
-    from hcdyna.runs.run import Progress
+    from hcdyna.runs.progress import Progress
 
 Callback = Callable[["Progress"], Any]
 
@@ -48,7 +48,7 @@ def print_progress() -> Callback:
     def report(progress: Progress) -> None:
         step, total = progress.steps[-1], progress.settings[0].training.steps
         agents = len(progress.settings) * len(progress.seeds)
-        speed = pace.at(step) * agents
+        speed = pace.of(progress) * agents
         left = (total - step) * agents / speed if speed else 0.0
         print(
             f"{step:>9,} of {total:,} steps  {speed:>8,.0f} steps/s  {brief(progress)}  "
@@ -87,17 +87,17 @@ def is_true(answer: Any) -> bool:
 
 
 class Pace:
-    """Environment steps per second of one agent, since the call before."""
+    """Environment steps per second of one agent, if asked after every evaluation."""
 
     def __init__(self) -> None:
-        self.step, self.time = 0, time.monotonic()
+        self.time = time.monotonic()
 
-    def at(self, step: int) -> float:
-        """The pace of the steps up to this one; the first call includes compilation."""
+    def of(self, progress: Progress) -> float:
+        """The pace of the steps since the evaluation before; the first one includes compilation."""
         now = time.monotonic()
-        taken, elapsed = step - self.step, now - self.time
-        self.step, self.time = step, now
-        return taken / max(elapsed, 1e-9)
+        elapsed, self.time = now - self.time, now
+        before, last = ([0, *progress.steps])[-2:]
+        return (last - before) / max(elapsed, 1e-9)
 
 
 def brief(progress: Progress) -> str:

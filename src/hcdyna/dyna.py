@@ -93,7 +93,7 @@ def compose(
         )
 
     def act(key: Key, state: DynaState, obs: Array) -> Array:
-        return agent.act(key, state.agent, obs, training.epsilon)
+        return agent.act(key, state.agent, obs, epsilon_now(training, state.replay))
 
     def remember(key: Key, state: DynaState, transition: Transition) -> DynaState:
         if agent.advance is not None:
@@ -118,32 +118,52 @@ def compose(
             agent_state, _ = agent.update(now_key, state.agent, as_batch(transition), None)
             model_state, model_info = model.update(model_key, state.model, state.replay)
             state = state._replace(agent=agent_state, model=model_state)
-        scene = scene_of(env, agent, model, training, state, transition, climb)
-        search_state, search_info = search_control.update(search_key, state.search_control, scene)
-        agent_state = state.agent
-        plan_info: Info = {}
-        if budget.most > 0:
-            batches = draw_mini_batches(
-                draw_key, search_control, search_state, scene, budget, training.epsilon
-            )
-            tell = search_control.learned is not None and batches.rows is not None
-            agent_state, plan_info = plan(
-                plan_key, agent, state.agent, batches, scene, budget.n, tell
-            )
-            if tell:
-                search_state = tell_errors(
-                    search_control, search_state, batches, plan_info, budget.n
-                )
-            plan_info = {name: x for name, x in plan_info.items() if name != TOLD}
-            if batches.doubtful is not None:
-                plan_info["doubtful"] = jnp.mean(batches.doubtful)
-        model_state = state.model
+
+        def improved(state: DynaState) -> tuple[DynaState, Info]:
+            return improve((search_key, draw_key, plan_key), state, transition)
+
+        if training.update_every == 1:
+            state, info = improved(state)
+        else:
+            due = state.replay.total % training.update_every == 0
+            _, shapes = jax.eval_shape(improved, state)
+            nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+            state, info = jax.lax.cond(due, improved, lambda state: (state, nothing), state)
         if not training.learn_at_once:
             model_state, model_info = model.update(model_key, state.model, state.replay)
-        state = DynaState(agent_state, model_state, search_state, state.replay)
-        return state, search_info | plan_info | model_info
+            state = state._replace(model=model_state)
+        return state, info | model_info
+
+    def improve(
+        keys: tuple[Key, Key, Key], state: DynaState, transition: Transition
+    ) -> tuple[DynaState, Info]:
+        """Search-control and the n planning updates."""
+        search_key, draw_key, plan_key = keys
+        scene = scene_of(env, agent, model, training, state, transition, climb)
+        search_state, info = search_control.update(search_key, state.search_control, scene)
+        if budget.most == 0:
+            return state._replace(search_control=search_state), info
+        epsilon = epsilon_now(training, state.replay)
+        batches = draw_mini_batches(draw_key, search_control, search_state, scene, budget, epsilon)
+        tell = search_control.learned is not None and batches.rows is not None
+        agent_state, plan_info = plan(plan_key, agent, state.agent, batches, scene, budget.n, tell)
+        if tell:
+            search_state = tell_errors(search_control, search_state, batches, plan_info, budget.n)
+        info = info | {name: x for name, x in plan_info.items() if name != TOLD}
+        if batches.doubtful is not None:
+            info["doubtful"] = jnp.mean(batches.doubtful)
+        return state._replace(agent=agent_state, search_control=search_state), info
 
     return Dyna(init, act, observe, learn)
+
+
+def epsilon_now(training: Training, replay: ring.Ring) -> Array | float:
+    """ε of the step that comes next, as it falls after the warm-up."""
+    if training.epsilon_steps == 0:
+        return training.epsilon
+    left = 1.0 - (replay.total - training.warmup) * (1.0 / training.epsilon_steps)
+    start, end = training.epsilon_start, training.epsilon
+    return end + (start - end) * jnp.clip(left, 0.0, 1.0)
 
 
 def scene_of(
@@ -156,7 +176,7 @@ def scene_of(
     climb: Any = None,
 ) -> Scene:
     """What a strategy may look at after a real step; `climb` as in `compose`."""
-    value = partial(agent.value, state.agent)
+    value, epsilon = partial(agent.value, state.agent), epsilon_now(training, state.replay)
     plain = partial(climb_along, criterion=value, project=env.project, skip=None)
     return Scene(
         env=env,
@@ -166,7 +186,7 @@ def scene_of(
         transition=transition,
         q=None if agent.q is None else partial(agent.q, state.agent),
         greedy=partial(agent.greedy, state.agent),
-        act=lambda key, obs: agent.act(key, state.agent, obs, training.epsilon),
+        act=lambda key, obs: agent.act(key, state.agent, obs, epsilon),
         target=value if agent.target is None else partial(agent.target, state.agent),
         spread=None if model.spread is None else partial(model.spread, state.model),
         doubt=None if model.doubt is None else partial(model.doubt, state.model),

@@ -1,8 +1,7 @@
 """The vocabulary of the library: Dyna is four choices, each a NamedTuple of pure functions.
 
 Functions are written for one example (`obs [d]`, or `obs []` for a tabular state); call `vmap` for
-many. `init(key) → state`, and `(key, state, …) → (state, info)` of a step: state is what the next
-step needs, info is diagnostics.
+many. `(key, state, …) → (state, info)`: state is what the next step needs, info is diagnostics.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ class Spec(NamedTuple):
     """What there is to know of an environment without running it.
 
     Exactly one of `num_actions` (discrete) and `action_size` (continuous, in [−1, 1]^size) is set.
-    A tabular environment sets `num_states`, so that its observations are 0 … num_states − 1, and
-    `table` if it knows its own probabilities.
+    A tabular one has states 0 … `num_states` − 1, and a `table` if it knows its probabilities.
     """
 
     name: str
@@ -79,8 +77,7 @@ class Spec(NamedTuple):
 class Box:
     """Π for a box from `low` to `high` [d]: a function of a state, and data that a kernel can read.
 
-    After clipping, each of the leading `pairs` of variables, the cosine and sine of an angle, goes
-    back to the unit circle; (0, 0) becomes angle 0.
+    The leading `pairs` of variables are cosines and sines of angles: they return to the circle.
     """
 
     low: Any
@@ -122,6 +119,9 @@ class Perceptron(NamedTuple):
     target_period: int
     functions: tuple[Callable, ...] = ()
     """`greedy`, `value` and `update` of that agent, which the kernels stand for."""
+    double: bool = False
+    huber: bool = False
+    max_gradient: float = 0.0
 
 
 class Agent(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hcdyna import DDPG, Evaluation, GridWorldContinuous, Settings, SettingsError, Training, train
-from hcdyna.numerics.networks import Layer
+from hcdyna.numerics.networks import Layer, mlp
 from hcdyna.runs.episodes import run_episode
 from hcdyna.testing import some_transitions
 from probes import Bandit
@@ -275,3 +275,50 @@ def test_a_bandit_with_known_optimum(options):
         np.testing.assert_allclose(agent.greedy(state, jnp.zeros(1)), Bandit.best, atol=0.1)
         assert agent.value(state, jnp.zeros(1)) == pytest.approx(0, abs=0.1)
     assert (run.returns[..., -1, :] > -0.02).all()
+
+
+def test_of_several_critics_a_random_two_are_asked():
+    agent = TINY(twin_critics=True, critics=5).build(SPEC)
+    state = at_random(agent)
+    changed = [
+        jax.tree.map(lambda x, i=i: x + 0.1 * i, c) for i, c in enumerate(state.target.critics)
+    ]
+    state = state._replace(target=state.target._replace(critics=tuple(changed)))
+    next_action = np.tanh(forward(state.target.actor, np.float64(BATCH.next_obs))[1])
+    pair = np.hstack([BATCH.next_obs, next_action])
+    next_q = np.array([forward(critic, pair)[1][:, 0] for critic in changed])
+    chosen = forward(state.params.critics[0], np.hstack([BATCH.obs, BATCH.action]))[1][:, 0]
+    update = jax.jit(agent.update)
+    pairs = set()
+    for number in range(20):
+        _, info = update(jax.random.key(number), state, BATCH, None)
+        worth = np.asarray(info["td_error"]) + chosen - BATCH.reward
+        fits = [
+            (i, j)
+            for i in range(5)
+            for j in range(i)
+            if np.allclose(BATCH.discount * np.minimum(next_q[i], next_q[j]), worth, atol=1e-3)
+        ]
+        assert fits, "the lower of two, in every row"
+        pairs |= set(fits)
+    assert len(pairs) > 3
+
+
+def test_layer_norm_by_hand():
+    network, plain = mlp((3, 6, 2), layer_norm=True), mlp((3, 6, 2))
+    params, obs = network.init(KEY), jnp.array([[0.3, -0.8, 1.0], [2.0, 0.0, 0.1]])
+    inside = np.float64(obs @ params[0].weights + params[0].bias)
+    away = inside - inside.mean(axis=1, keepdims=True)
+    units = np.maximum(away / np.sqrt((away**2).mean(axis=1, keepdims=True) + 1e-5), 0)
+    expected = units @ np.float64(params[1].weights) + params[1].bias
+    np.testing.assert_allclose(network.on_batch(params, obs), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(network.apply(params, obs[0]), expected[0], rtol=1e-4, atol=1e-6)
+    assert not np.allclose(plain.on_batch(params, obs), expected)
+
+
+def test_only_critics_have_layer_norm():
+    state = DDPG(layer_norm=True).build(SPEC).init(KEY)
+    plain, normed = DDPG().build(SPEC), DDPG(layer_norm=True).build(SPEC)
+    obs = BATCH.obs[0]
+    np.testing.assert_array_equal(plain.greedy(state, obs), normed.greedy(state, obs))
+    assert plain.value(at_random(plain), obs) != normed.value(at_random(plain), obs)

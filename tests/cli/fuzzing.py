@@ -154,7 +154,10 @@ def other(chance: random.Random, place: Path) -> list[str]:
     command = chance.choice([name for name in COMMANDS if name != "train"])
     runs = [str(place / "run"), str(place / "[/x]"), str(place / "file"), str(place / "missing")]
     words = [command]
-    if command in ("eval", "diagnose", "plot", "watch", "report", "export", "resume"):
+    if command in (
+        *("eval", "diagnose", "plot", "watch", "report", "export", "resume"),
+        *("sweep", "work", "status"),
+    ):
         words.append(chance.choice([*runs, *ODD]))
     elif command == "check-env":
         words.append(chance.choice([*ENVIRONMENTS, *ODD]))

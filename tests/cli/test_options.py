@@ -10,7 +10,10 @@ from test_cli import refused
 
 from hcdyna.cli import COMMANDS, main
 
-TAKES_A_RUN = ("resume", "eval", "diagnose", "plot", "watch", "report", "export")
+TAKES_A_RUN = (
+    *("resume", "eval", "diagnose", "plot", "watch", "report", "export"),
+    *("sweep", "work", "status"),  # a study or a store
+)
 BAD_PATHS = {
     "": "must be the name of a file or folder",
     "a\0b": "must be the name of a file or folder",
@@ -73,8 +76,8 @@ def test_paths_that_no_file_can_have(command, path, capsys, tmp_path, monkeypatc
     if command in TAKES_A_RUN:
         assert BAD_PATHS[path] in refused(capsys, command, path)
         words.append("somewhere")
-    option = {"list": "--folder"}.get(command, "--out")
-    if command in ("resume", "eval", "diagnose"):
+    option = {"list": "--folder", "sweep": "--store"}.get(command, "--out")
+    if command in ("resume", "eval", "diagnose", "work", "status"):
         return
     assert BAD_PATHS[path] in refused(capsys, *words, option, path)
     assert BAD_PATHS[path] in refused(capsys, *words, f"{option}={path}")

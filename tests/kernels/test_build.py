@@ -26,7 +26,7 @@ from hcdyna.kernels import accelerate, build
 from hcdyna.kernels.cpu import build as cpu_build
 from hcdyna.kernels.cpu import coverage
 from hcdyna.kernels.sizes import sizes, why_not_covered
-from hcdyna.training import train
+from hcdyna.training import trainer
 from hcdyna.types import Perceptron
 
 
@@ -57,6 +57,7 @@ def test_the_sources_compile(kernel, more, tmp_path, monkeypatch):
         (GridWorld(), None, "not a perceptron"),
         (GridWorld(), Perceptron((32,), "relu", 1e-3, 1_000), "two layers"),
         (GridWorld(), Perceptron((48, 48), "relu", 1e-3, 1_000), "exist for layers"),
+        (GridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000, double=True), "double, loss"),
         (TabularGridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000), "continuous states"),
     ],
 )
@@ -89,7 +90,7 @@ def test_what_runs_plain_beside_the_kernels_is_said(
     settings = Settings(search_control=search_control, training=training)
     there = accelerate.GPU._replace(why_not=lambda perceptron, env: None)
     monkeypatch.setattr(accelerate, "kernels_here", lambda: there)  # as if on a GPU
-    said = train.kernels_used(settings)
+    said = trainer.kernels_used(settings)
     assert said == "fused" if reason is None else said.startswith(f"fused; {reason}")
     if reason is not None:
         demanded = dataclasses.replace(training, kernels="on")
@@ -165,7 +166,7 @@ def no_compiler(tmp_path, monkeypatch):
 
 
 def test_without_a_compiler_the_plain_program_runs_and_says_so(no_compiler):
-    said = train.kernels_used(Settings())
+    said = trainer.kernels_used(Settings())
     assert said == "plain: no C++ compiler was found (c++, g++, clang++)"
     with pytest.raises(
         SettingsError, match=r"Training.kernels = 'on': no C\+\+ compiler was found"

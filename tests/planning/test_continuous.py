@@ -40,7 +40,9 @@ def middle_of_the_box(accepted=True):
 def draw(strategy, scene, training=TRAINING):
     search, _ = strategy.update(jax.random.key(1), strategy.init(FIRST.obs), scene)
     budget = budget_of(training)
-    return draw_mini_batches(KEY, strategy, search, scene, budget, training.epsilon)
+    return jax.jit(
+        lambda key: draw_mini_batches(key, strategy, search, scene, budget, training.epsilon)
+    )(KEY)
 
 
 def test_random_numbers_are_drawn_beforehand():
@@ -60,8 +62,8 @@ def test_random_numbers_are_drawn_beforehand():
 def test_planning_is_n_updates_with_actions_of_the_current_policy():
     scene, state = scene_and_state()
     batches = draw(middle_of_the_box(), scene)
-    planned, _ = plan(KEY, AGENT, state, batches, scene)
-    by_hand, actions = state, []
+    planned, _ = jax.jit(lambda *these: plan(KEY, AGENT, *these, scene))(state, batches)
+    by_hand, actions, update = state, [], jax.jit(AGENT.update)
     for i in range(4):
         rows = []
         for j in range(4):
@@ -75,7 +77,7 @@ def test_planning_is_n_updates_with_actions_of_the_current_policy():
         rows = jax.tree.map(lambda *x: jnp.stack(x), *rows)
         replayed = jax.tree.map(lambda x, i=i: x[i, 4:], batches.replayed)
         whole = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, replayed)
-        by_hand, _ = AGENT.update(KEY, by_hand, whole, None)
+        by_hand, _ = update(KEY, by_hand, whole, None)
     assert np.abs(actions[3] - actions[0]).max() > 0.01, "the policy must have changed on the way"
     for a, b in zip(jax.tree.leaves(planned), jax.tree.leaves(by_hand), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)

@@ -32,7 +32,7 @@ def test_real_frames(library, what, made_up):
 
 def test_a_library_that_is_missing_is_named(made_up, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(SettingsError, match="pip install polars"):
+    with pytest.raises(SettingsError, match=r"pip install 'hcdyna\[polars\]'"):
         made_up.frame(library="polars")
 
 

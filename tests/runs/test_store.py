@@ -14,6 +14,7 @@ from hcdyna import DQN, Evaluation, RunError, Settings, Training, load, resume, 
 from hcdyna.cli import main
 from hcdyna.numerics.files import read_arrays, write, write_arrays
 from hcdyna.runs import run_json, saving
+from hcdyna.runs.beginning import begun
 from hcdyna.runs.record import describe
 from hcdyna.runs.store import Store
 from hcdyna.settings.plain import settings_to_plain
@@ -228,7 +229,7 @@ def test_the_record_is_that_of_the_process_which_trains(tmp_path):
         record = describe(settings, [0], "off")
         gate.wait()
         try:
-            with Store.begun(tmp_path / "run", record) as store:
+            with begun(tmp_path / "run", record) as store:
                 won.append((rate, store.settings[0].agent.learning_rate))
                 done.wait(5)
         except RunError as error:

@@ -42,13 +42,11 @@ def test_nothing_known_is_nothing_meant():
 @pytest.mark.parametrize(
     ("option", "meant"),
     [
-        ({"learning_rate": 1e-3}, "did you mean agent=DQN(learning_rate=0.001)? "),
-        ({"lr": 1e-3}, "did you mean agent=DQN(learning_rate=0.001)? "),
-        ({"eta": 0.5}, "did you mean search_control=HillClimbing(eta=0.5)? "),
-        ({"wall": False}, "did you mean environment=GridWorld(wall=False)? "),
+        ({"lr": 1e-3}, "did you mean learning_rate? "),
+        ({"etta": 0.5}, "did you mean eta? "),
+        ({"evaluation_evry": 5}, "did you mean evaluation_every? "),
         ({"stesp": 100}, "did you mean steps? "),
         ({"n": 3}, "did you mean planning_steps? "),
-        ({"seed": 3}, "did you mean seeds? "),
         ({"zzz": 3}, ": known: "),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from hcdyna import DQN, Evaluation, RunError, Settings, SettingsError, Training, load, resume, train
 from hcdyna.cli import main
-from hcdyna.gymnasium.theirs.environment import spaces_of
+from hcdyna.gymnasium.theirs.making import spaces_of
 from hcdyna.runs import run_json
 from hcdyna.settings import presets
 from hcdyna.settings.importing import Described, imported, place_of

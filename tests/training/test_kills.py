@@ -32,7 +32,7 @@ KILLS = 2
 
 @pytest.mark.parametrize(
     "kind",
-    [kind if kind == "dqn" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS],
+    [kind if kind == "tabular" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS],
 )
 def test_killed_at_any_moment(kind, tmp_path):
     """At other moments every time; a failure shows their seed, HCDYNA_KILLS=SEED repeats it."""

@@ -36,6 +36,7 @@ def test_hc_dyna_finds_the_goal():
     assert first < SHORTEST - 60, "it must have had something to learn"
 
 
+@pytest.mark.slow
 def test_ddpg_with_hc_dyna_finds_the_goal():
     """With actions in [−1, 1]² the way is a diagonal of 18 or 19 moves."""
     settings = Settings(

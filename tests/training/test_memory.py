@@ -17,7 +17,7 @@ from hcdyna import (
 )
 from hcdyna.numerics.memory import free_memory, free_on_machine
 from hcdyna.training import memory
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Trainer
 
 LARGE = {
     "mini-batches": Settings(training=Training(planning_steps=200, batch_size=1_000)),

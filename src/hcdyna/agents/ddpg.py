@@ -1,7 +1,7 @@
 """DDPG: a deterministic actor and its critic, with soft targets (Lillicrap et al., 2016).
 
 The three improvements of TD3 (Fujimoto et al., 2018) are options, off by default: twin critics, a
-delayed actor, target smoothing.
+delayed actor, target smoothing. So are more critics, and layer normalisation, for many updates.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,16 @@ import jax.numpy as jnp
 from hcdyna.agents.dqn import OUTPUT_SCALE
 from hcdyna.numerics import adam
 from hcdyna.numerics.networks import Activation, mlp
-from hcdyna.settings import check, check_hidden, number
+from hcdyna.settings import check, check_hidden, later, number
 from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Info, Key, Spec, Transition
 
+ASKED = 0x41534B
+"""Sets the random numbers apart that decide which critics are asked."""
+
 
 class Networks(NamedTuple):
-    """The actor π_ψ, and one critic Q_θ or a pair of them."""
+    """The actor π_ψ, and one critic Q_θ or several."""
 
     actor: Any
     critics: tuple[Any, ...]
@@ -67,6 +70,10 @@ class DDPG:
     """Standard deviation of that noise …"""
     smoothing_clip: float = number(0.5, at_least=0)
     """… and its largest size."""
+    critics: int = later(2, before=2, at_least=2, at_most=100)
+    """With twin critics: so many, of which every update asks a random two (Chen et al., 2021)."""
+    layer_norm: bool = later(False, before=False)
+    """Normalise the hidden layers of critics, which makes many updates a step safer."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -80,13 +87,15 @@ class DDPG:
             )
         size, d = spec.action_size, spec.low.shape[0]
         actor_network = mlp((d, *self.hidden, size), self.activation, OUTPUT_SCALE)
-        critic_network = mlp((d + size, *self.hidden, 1), self.activation, OUTPUT_SCALE)
+        critic_network = mlp(
+            (d + size, *self.hidden, 1), self.activation, OUTPUT_SCALE, self.layer_norm
+        )
         # What n has in the long run; it starts there, so that no step is special.
         deviation = self.noise_scale / jnp.sqrt(1.0 - self.noise_memory * self.noise_memory)
 
         def init(key: Key) -> DDPGState:
             actor_key, critic_key, noise_key, _ = jax.random.split(key, 4)
-            critic_keys = jax.random.split(critic_key, 2 if self.twin_critics else 1)
+            critic_keys = jax.random.split(critic_key, self.critics if self.twin_critics else 1)
             params = Networks(
                 actor_network.init(actor_key), tuple(critic_network.init(k) for k in critic_keys)
             )
@@ -115,6 +124,9 @@ class DDPG:
                 noise = jnp.clip(noise, -self.smoothing_clip, self.smoothing_clip)
                 action = jnp.clip(action + noise, -1.0, 1.0)
             next_q = [q(critic, batch.next_obs, action) for critic in state.target.critics]
+            if len(next_q) > 2:
+                two = jax.random.permutation(jax.random.fold_in(key, ASKED), len(next_q))[:2]
+                next_q = list(jnp.stack(next_q)[two])
             lowest = jnp.minimum(*next_q) if self.twin_critics else next_q[0]
             return batch.reward + batch.discount * lowest
 

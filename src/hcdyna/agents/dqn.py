@@ -1,18 +1,22 @@
-"""DQN: Q-learning with a network, mini-batches and a target network (Mnih et al., 2015)."""
+"""DQN: Q-learning with a network, mini-batches and a target network (Mnih et al., 2015).
 
-from collections.abc import Callable
+What came after it are options, off by default: double Q (van Hasselt et al., 2016), a dueling
+network (Wang et al., 2016), Huber's loss, and a bound on the gradient.
+"""
+
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from hcdyna.numerics import adam
-from hcdyna.numerics.networks import Activation, Network, mlp
+from hcdyna.numerics.networks import Activation, Layer, Network, affine, affine_batch, mlp
 from hcdyna.numerics.randomness import below, chance
-from hcdyna.settings import PythonOnly, check, check_hidden, number
+from hcdyna.settings import PythonOnly, check, check_hidden, later, number
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import MOST
+from hcdyna.settings.fields import MOST, shown
+from hcdyna.settings.importing import Unimported
 from hcdyna.types import Agent, Array, Info, Key, Perceptron, Spec, Transition
 
 OUTPUT_SCALE = 0.0003
@@ -40,23 +44,44 @@ class DQN:
     """Nonlinearity of the hidden layers."""
     target_period: int = number(1_000, at_least=1, at_most=MOST)
     """τ: Q′ ← Q every this many updates."""
+    double: bool = later(False, before=False)
+    """Q chooses the action in s′ that Q′ says the worth of; off: Q′ does both."""
+    dueling: bool = later(False, before=False)
+    """Q = V + A − mean A, with V and A on the same hidden layers; off: a plain perceptron."""
+    loss: Literal["square", "huber"] = later("square", before="square")
+    """Of the TD error δ: δ², or Huber's, δ²/2 up to |δ| = 1 and |δ| − 1/2 beyond."""
+    max_gradient: float = later(0.0, before=0.0, at_least=0, static=True)
+    """The longest gradient; a longer one is cut to this. 0: as it is."""
     network: PythonOnly[Network | None] = None
     """Your own init/apply pair, obs [d] → Q [actions]; None: a perceptron of `hidden` layers."""
 
     def __post_init__(self) -> None:
         check(self)
         check_hidden(self)
+        usable = all(callable(getattr(self.network, name, None)) for name in ("init", "on_batch"))
+        if self.network is not None and not usable and not isinstance(self.network, Unimported):
+            raise SettingsError(
+                f"DQN.network = {shown(self.network)}: must be a Network, a pair of init and apply"
+            )
 
     def build(self, spec: Spec) -> Agent:
         sizes = (spec.low.shape[0] if spec.low.ndim else 0, *self.hidden, spec.num_actions or 0)
         refuse_all_but_discrete_actions(spec, "dqn")
-        network = self.network or mlp(sizes, self.activation, OUTPUT_SCALE)
-        agent = q_learning(network, sizes[-1], self.learning_rate, self.target_period)
-        if self.network is not None:
+        make = dueling if self.dueling else mlp
+        network = self.network or make(sizes, self.activation, OUTPUT_SCALE)
+        agent = q_learning(network, sizes[-1], self)
+        if self.network is not None or self.dueling:
             return agent
-        functions = (agent.greedy, agent.value, agent.update)
-        rate, period = self.learning_rate, self.target_period
-        known = Perceptron(self.hidden, self.activation, rate, period, functions)
+        known = Perceptron(
+            self.hidden,
+            self.activation,
+            self.learning_rate,
+            self.target_period,
+            (agent.greedy, agent.value, agent.update),
+            self.double,
+            self.loss == "huber",
+            self.max_gradient,
+        )
         return agent._replace(perceptron=known)
 
 
@@ -69,23 +94,27 @@ def refuse_all_but_discrete_actions(spec: Spec, name: str) -> None:
         )
 
 
-Bootstrap = Callable[[Array, Array], Array]
-"""Q(s′, ·) [b, actions] of the network, and of the target network → the value of s′ [b]."""
+def double(online: Array, target: Array) -> Array:
+    """Q′(s′, argmax Q(s′, ·)) [b] of Q and Q′ [b, actions]."""
+    chosen = jax.nn.one_hot(jnp.argmax(online, axis=-1), online.shape[-1])
+    return jnp.sum(target * chosen, axis=-1)
 
 
-def highest_target(online: Array, target: Array) -> Array:
-    """max_a Q′(s′, a): the target network both chooses the action and says what it is worth."""
-    return target.max(axis=-1)
+def dueling(sizes: tuple[int, ...], activation: Activation, output_scale: float) -> Network:
+    """obs → Q [actions] = V + A − mean A, from a perceptron with the outputs V, A [actions]."""
+    *inner, n = sizes
+    inside = mlp((*inner, 1 + n), activation, output_scale)
+    # A last layer that is never learned: its gradient is the same alone and among other agents.
+    join = Layer(jnp.concatenate([jnp.ones((1, n)), jnp.eye(n) - 1.0 / n]), jnp.zeros(n))
+    return Network(
+        init=inside.init,
+        apply=lambda params, obs: affine(join, inside.apply(params, obs)),
+        apply_batch=lambda params, obs: affine_batch(join, inside.on_batch(params, obs)),
+    )
 
 
-def q_learning(
-    network: Network,
-    num_actions: int,
-    learning_rate: Array | float,
-    target_period: int,
-    bootstrap: Bootstrap = highest_target,
-) -> Agent:
-    """Q-learning with any network obs [d] → Q [actions], and any way to value the next state."""
+def q_learning(network: Network, num_actions: int, how: DQN) -> Agent:
+    """Q-learning with any network obs [d] → Q [actions]."""
 
     def init(key: Key) -> DQNState:
         params = network.init(key)
@@ -95,13 +124,19 @@ def q_learning(
     def loss(
         params: Any, target: Any, batch: Transition, weight: Array | None
     ) -> tuple[Array, tuple[Array, Array]]:
-        q_next = jax.lax.stop_gradient(network.on_batch(params, batch.next_obs))
-        worth = bootstrap(q_next, network.on_batch(target, batch.next_obs))
+        q_next = network.on_batch(target, batch.next_obs)
+        worth = q_next.max(axis=-1)
+        if how.double:
+            online = jax.lax.stop_gradient(network.on_batch(params, batch.next_obs))
+            worth = double(online, q_next)
         q = network.on_batch(params, batch.obs)
         chosen = jnp.sum(q * jax.nn.one_hot(batch.action, num_actions), axis=-1)
         error = batch.reward + batch.discount * worth - chosen
-        square = jnp.square(error)
-        return jnp.mean(square if weight is None else weight * square), (jnp.mean(q), error)
+        each = jnp.square(error)
+        if how.loss == "huber":
+            size = jnp.abs(error)
+            each = jnp.where(size < 1.0, 0.5 * each, size - 0.5)
+        return jnp.mean(each if weight is None else weight * each), (jnp.mean(q), error)
 
     def update(
         key: Key, state: DQNState, batch: Transition, weight: Array | None
@@ -109,9 +144,11 @@ def q_learning(
         (error, (mean_q, each)), gradient = jax.value_and_grad(loss, has_aux=True)(
             state.params, state.target, batch, weight
         )
-        params, optimiser = adam.update(gradient, state.optimiser, state.params, learning_rate)
+        if how.max_gradient > 0:
+            gradient = cut(gradient, how.max_gradient)
+        params, optimiser = adam.update(gradient, state.optimiser, state.params, how.learning_rate)
         updates = state.updates + 1
-        copy = updates % target_period == 0
+        copy = updates % how.target_period == 0
         target = jax.tree.map(lambda q, old: jnp.where(copy, q, old), params, state.target)
         info = {"loss": error, "mean_q": mean_q, "td_error": each}
         return DQNState(params, target, optimiser, updates), info
@@ -134,3 +171,12 @@ def q_learning(
         return jnp.max(network.apply(state.target, obs))
 
     return Agent(init, act, greedy, value, update, q, target)
+
+
+def cut(gradient: Any, longest: float) -> Any:
+    """The gradient, or as much of it as is not longer than this."""
+    square = sum(jnp.sum(jnp.square(x)) for x in jax.tree.leaves(gradient))
+    # Spelt out, so that no rounding depends on how XLA would divide.
+    share = longest * jax.lax.rsqrt(jnp.maximum(square, 1e-30))
+    share = jnp.minimum(1.0, share)
+    return jax.tree.map(lambda x: share * x, gradient)

@@ -15,7 +15,7 @@ from hcdyna.search_control.hill_climbing import HillClimbing
 from hcdyna.settings import Settings, Training
 from hcdyna.settings.words import count
 from hcdyna.training import memory
-from hcdyna.training.train import Trainer, kernels_used
+from hcdyna.training.trainer import Trainer, kernels_used
 
 REPLAY_SIZE, QUEUE_SIZE = 20_000, 100_000
 """Smaller than the paper's, so that 1,920 agents fit into the memory of most machines."""

@@ -11,7 +11,7 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from hcdyna.settings import Settings
 from hcdyna.training.compiled import steps_at_once
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Trainer
 
 WARMUP = 5_000
 

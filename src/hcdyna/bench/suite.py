@@ -19,7 +19,7 @@ from hcdyna.bench.ours import Ours
 from hcdyna.bench.peers import Peer
 from hcdyna.numerics.devices import offer_every_core
 from hcdyna.runs.record import commit, versions
-from hcdyna.training.train import kernels_used
+from hcdyna.training.trainer import kernels_used
 
 FORMAT = 1
 STRATEGIES = ("replay", "on_policy", "hill_climbing")

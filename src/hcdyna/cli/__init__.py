@@ -17,7 +17,7 @@ from hcdyna.settings.hints import did_you_mean
 
 COMMANDS = {
     "train": "train agents, one per seed, all in one program",
-    "resume": "continue an interrupted run where it was, bit for bit",
+    "resume": "continue an interrupted run, or extend one, bit for bit",
     "eval": "let the trained agents of a run play episodes",
     "diagnose": "why planning did, or did not, help the agents of a run",
     "list": "environments, strategies, agents, models, presets or runs",
@@ -25,13 +25,20 @@ COMMANDS = {
     "watch": "an episode of a trained agent as a film, beside its values",
     "report": "one interactive page about a run, or several compared",
     "export": "curves or diagnostics as CSV or Parquet",
+    "sweep": "train a study of many settings and seeds, on many machines",
+    "work": "take tasks from the store of a sweep until none is left",
+    "status": "what of a sweep is done, running and where, or has failed",
     "bench": "measure speed and memory here, beside peers where installed",
     "check-env": "can a Gymnasium environment be trained on, and how fast?",
     "reproduce": "the figures and claims of the paper",
+    "completion": "a script for bash or zsh that completes with the Tab key",
 }
 """Each is the function `main` of the module of that name in `commands`."""
 
-MAKES_FILES = ("train", "resume", "plot", "watch", "report", "bench", "reproduce")
+MAKES_FILES = (
+    *("train", "resume", "plot", "watch", "report"),
+    *("sweep", "work", "bench", "reproduce"),
+)
 """Commands that go on where their output can't be written, …"""
 ONLY_SHOWS = {"-h", "--help", "--print-settings"}
 """… but not if they only show something."""
@@ -67,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"hcdyna: {error}")
     except (Interrupted, KeyboardInterrupt) as stop:
         say(f"hcdyna: {stop}" if isinstance(stop, Interrupted) else "hcdyna: stopped")
-        return 130
+        return getattr(stop, "exit_code", 130)
     except ReaderGone:
         return 0
     except OSError as error:  # of a file that nobody expected to be in the way

@@ -26,6 +26,16 @@ RunFolders = Annotated[
 """Some run folders."""
 
 
+class Place(str):
+    """Where a store is: a folder, or an address such as s3://bucket/name."""
+
+
+StoreName = Annotated[
+    Place, tyro.conf.Positional, tyro.conf.arg(metavar="STORE", help="The store of a sweep.")
+]
+"""The store of a sweep, as the first word behind the command."""
+
+
 REGISTRY = tyro.constructors.ConstructorRegistry()
 """How we read words otherwise than tyro does."""
 LONGEST_NAME, LONGEST_PATH = 255, 4_095
@@ -57,19 +67,27 @@ def whole_number(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
 def path(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
     """A path that a file can have; whether there is one is another question."""
 
-    def read(words: list[str]) -> Path:
-        word, name = words[0], os.fsencode(words[0])
-        if not word or "\0" in word:
-            raise BadPath(f"{word!r}: must be the name of a file or folder")
-        longest = max(name.split(b"/"), key=len)
-        if len(longest) > LONGEST_NAME or len(name) > LONGEST_PATH:
-            raise BadPath(
-                f"{shown(word)}: too long for a path: a name has at most {LONGEST_NAME} bytes, "
-                f"and all together at most {LONGEST_PATH}"
-            )
-        return Path(word)
+    return one_word(info, Path, "PATH", lambda words: Path(possible(words[0])))
 
-    return one_word(info, Path, "PATH", read)
+
+def possible(word: str) -> str:
+    """The word, if a file or folder can be called so; BadPath if not."""
+    name = os.fsencode(word)
+    if not word or "\0" in word:
+        raise BadPath(f"{word!r}: must be the name of a file or folder")
+    longest = max(name.split(b"/"), key=len)
+    if len(longest) > LONGEST_NAME or len(name) > LONGEST_PATH:
+        raise BadPath(
+            f"{shown(word)}: too long for a path: a name has at most {LONGEST_NAME} bytes, "
+            f"and all together at most {LONGEST_PATH}"
+        )
+    return word
+
+
+@REGISTRY.primitive_rule
+def place(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
+    """The same for a store, which may have an address instead."""
+    return one_word(info, Place, "STORE", lambda words: Place(possible(words[0])))
 
 
 def one_word(info: tyro.constructors.PrimitiveTypeInfo, kind: type, name: str, read: Any) -> Any:

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
-from hcdyna.callbacks import Pace, brief, print_progress
-from hcdyna.runs.run import Progress, Run
+from hcdyna.callbacks import print_progress
+from hcdyna.runs.progress import Progress
+from hcdyna.runs.run import Run
 from hcdyna.runs.tracking import tracker
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.statistics.summaries import mean_interval
 from hcdyna.training.load import load_run
+from hcdyna.training.showing import bar
 
 OnChunk = Callable[[Progress], Any]
 
@@ -48,37 +48,6 @@ def follow(
     if last:
         width = min(Console().width, 100) if sys.stdout.isatty() else 100
         Console(width=width).print(outcome(Run.of(last[-1], lambda: None)))
-
-
-@contextlib.contextmanager
-def bar(settings: Settings, agents: int, console: Console | None = None) -> Iterator[OnChunk]:
-    """A bar with steps, steps/s of all agents together, the return, and the time left."""
-    columns = (
-        TextColumn("{task.completed:>7,.0f} of {task.total:,.0f} steps"),
-        BarColumn(bar_width=16),
-        TextColumn("{task.fields[speed]}"),
-        TextColumn("{task.fields[outcome]}"),
-        TimeRemainingColumn(),
-    )
-    pace = Pace()
-    with Bar(*columns, console=console) as shown:
-        task = shown.add_task("", total=settings.training.steps, speed="compiling", outcome="")
-
-        def on_chunk(progress: Progress) -> None:
-            now = progress.steps[-1]
-            speed = f"{pace.at(now) * agents:,.0f} steps/s"
-            if learning_begins(settings, now):
-                speed = "compiling"
-            shown.update(task, completed=now, speed=speed, outcome=brief(progress), refresh=True)
-
-        yield on_chunk
-
-
-def learning_begins(settings: Settings, now: int) -> bool:
-    """Whether the first learning step, and so the compilation of its program, comes between the
-    evaluation after `now` steps and the next one."""
-    training = settings.training
-    return now <= training.warmup < min(now + settings.evaluation.every, training.steps)
 
 
 def outcome(run: Run) -> Table:

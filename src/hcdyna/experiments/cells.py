@@ -33,6 +33,8 @@ class Cell:
     """What to do to the agents, by its name in `probes.CHANGES` …"""
     change_step: int = 0
     """… and when."""
+    first_seed: int = 0
+    """The seeds are this one and those that follow it."""
 
     def plain(self) -> dict[str, Any]:
         """All that decides the result. Kernels do not count: they change rounding alone."""
@@ -43,6 +45,8 @@ class Cell:
             found |= {"probe": self.probe, "probe_steps": list(self.probe_steps)}
         if self.change is not None:
             found |= {"change": self.change, "change_step": self.change_step}
+        if self.first_seed:  # cells of before had no such field, and keep their names
+            found["first_seed"] = self.first_seed
         return found
 
     @property

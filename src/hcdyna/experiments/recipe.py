@@ -37,7 +37,7 @@ def recipe(
     )
 
     def some(chosen: list[int]) -> np.ndarray:
-        run = train(settings, chosen)
+        run = train(settings, chosen, progress=False)
         return np.stack([run.state(seed).agent.max(axis=-1) for seed in chosen])
 
     found = []

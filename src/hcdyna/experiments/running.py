@@ -1,11 +1,12 @@
 """Train the cells that are missing, as many in one program as share it and fit into memory."""
 
+import contextlib
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,18 +14,19 @@ import jax
 
 from hcdyna.experiments.cells import Cell, CellStore, Result
 from hcdyna.experiments.probes import CHANGES, FEW, PROBES
-from hcdyna.experiments.unfinished import Unfinished
+from hcdyna.experiments.unfinished import Unfinished, folder_of
 from hcdyna.numerics.devices import available_cores, offer_every_core
 from hcdyna.numerics.surroundings import check_surroundings
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
-from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.progress import Progress
+from hcdyna.runs.run import Run
 from hcdyna.runs.saving import interruptions
 from hcdyna.settings import Settings, with_numbers
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, forget_programs, shared_program
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Trainer
 
 MOST_AGENTS = {"cpu": 240, "gpu": 1_000}
 """More agents in a program gain nothing, and more work is lost if it is interrupted."""
@@ -52,7 +54,7 @@ def run_missing(
             compiling[number - 1].result()
             say_here = saying(say, f"[{number}/{len(groups)}] {title(group)}")
             trainer = trainer_of(group)
-            unfinished = Unfinished(store.folder.parent, group, trainer)
+            unfinished = Unfinished(folder_of(store.folder.parent, group), trainer)
             results = live(group, trainer, unfinished, say_here)
             took = time.perf_counter() - start
             for cell, result in zip(group, results, strict=True):
@@ -80,7 +82,7 @@ def saying(say: Say, place: str) -> Say:
     return lambda line: say(f"{place}: {line}")
 
 
-@contextmanager
+@contextlib.contextmanager
 def ahead(groups: list[list[Cell]]) -> Iterator[list[Future]]:
     """Compile the next programs beside the running one, which leaves cores idle: nearly all on a
     GPU machine, and some elsewhere, since programs of few agents are small. They reach the training
@@ -117,7 +119,9 @@ def given_back(trainer: Trainer, shardings: Any) -> Any:
 
 def trainer_of(cells: list[Cell]) -> Trainer:
     """All agents of cells that share a program."""
-    return Trainer([cell.settings for cell in cells], list(range(cells[0].seeds)))
+    first = cells[0].first_seed
+    seeds = list(range(first, first + cells[0].seeds))
+    return Trainer([cell.settings for cell in cells], seeds)
 
 
 def programs(cells: list[Cell]) -> list[list[Cell]]:
@@ -135,9 +139,14 @@ def programs(cells: list[Cell]) -> list[list[Cell]]:
             # agents of a program wait for those with the largest n.
             free[PLANNING_STEPS] = None
         shared = with_numbers(static, free)
-        rest = (cell.seeds, cell.probe, cell.probe_steps, cell.change, cell.change_step)
-        groups.setdefault((shared, rest), []).append(cell)
+        groups.setdefault((shared, beside_settings(cell)), []).append(cell)
     return [part for group in groups.values() for part in parts(group, platform)]
+
+
+def beside_settings(cell: Cell) -> tuple[Any, ...]:
+    """What else cells that are trained together have in common."""
+    looks = (cell.probe, cell.probe_steps, cell.change, cell.change_step)
+    return (cell.seeds, cell.first_seed, *looks)
 
 
 def parts(group: list[Cell], platform: str) -> list[list[Cell]]:
@@ -152,15 +161,23 @@ def parts(group: list[Cell], platform: str) -> list[list[Cell]]:
 
 
 def live(
-    cells: list[Cell], trainer: Trainer, unfinished: Unfinished, say: Say = print
+    cells: list[Cell],
+    trainer: Trainer,
+    unfinished: Unfinished,
+    say: Say = print,
+    stop: threading.Event | None = None,
+    on_step: Callable[[int], None] = lambda step: None,
 ) -> list[Result]:
-    """Train cells that share a program, and look at them where they ask for it."""
+    """Train cells that share a program, and look at them where they ask for it. It ends early, and
+    is saved, once `stop` is set, or on Ctrl-C where there is none; `on_step` may raise to end it at
+    an evaluation."""
     first, settings = cells[0], trainer.settings
     start, life, progress, seen = unfinished.resumed()
     if start:
         say(f"going on from step {start:,}")
 
     def look(life: AgentLife, step: int, now: bool) -> AgentLife:
+        on_step(step)
         if first.probe is not None and step in first.probe_steps:
             for name, x in probe(first.probe, settings[0], life).items():
                 by_cell = progress.by_setting(x)[:, : FEW.get(name)]
@@ -176,7 +193,8 @@ def live(
             mean = progress.returns[-1].mean()
             say(f"{progress.steps[-1]:,} steps, mean return {mean:.1f}")
 
-    with interruptions() as interrupted:
+    with contextlib.ExitStack() as stack:
+        interrupted = stack.enter_context(interruptions()) if stop is None else stop
         life = trainer.advance(life, start, progress, tell, look)
     run = Run.of(progress, lambda: life)
     about, results = trainer.record(), []

@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import numpy as np
 from hcdyna.experiments.cells import Cell
 from hcdyna.numerics.files import read_arrays, write_arrays
 from hcdyna.runs import run_json
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 from hcdyna.runs.saving import Saver
 from hcdyna.runs.store import Store
-from hcdyna.settings.errors import Interrupted
-from hcdyna.training.train import Trainer
+from hcdyna.settings.errors import Interrupted, NotWritten, RunError
+from hcdyna.training.trainer import Trainer
 
 SECONDS = 60.0
 """Between two saves; what takes less than that is never saved half-done."""
@@ -25,29 +26,45 @@ Seen = list[dict[str, np.ndarray]]
 """What the probe of each cell saw, by name and step."""
 
 
+def folder_of(store: Path, cells: list[Cell]) -> Path:
+    """Where the store of these cells keeps the program that trains them together."""
+    names = " ".join(cell.key for cell in cells)
+    return store / "unfinished" / hashlib.sha256(names.encode()).hexdigest()[:16]
+
+
 class Unfinished:
     """What is kept of a program until its cells are done."""
 
-    def __init__(self, folder: Path, cells: list[Cell], trainer: Trainer) -> None:
-        names = " ".join(cell.key for cell in cells)
-        name = hashlib.sha256(names.encode()).hexdigest()[:16]
-        self.folder, self.trainer = folder / "unfinished" / name, trainer
+    def __init__(self, folder: Path, trainer: Trainer) -> None:
+        self.folder, self.trainer = folder, trainer
         self.saver: Saver | None = None
         self.last = time.monotonic()
 
     def resumed(self) -> tuple[int, Any, Progress, Seen]:
         """Where it was: step, agents, curves, and what probes saw. Step 0 if it is new."""
-        seen: Seen = [{} for _ in self.trainer.settings]
+        try:
+            found = self._found()
+        except NotWritten:
+            raise
+        except RunError as error:
+            warnings.warn(f"{error}; this program starts over", stacklevel=2)
+            found = None
+        if found is not None:
+            return found
+        self.forget()
+        return *self.trainer.begin(), [{} for _ in self.trainer.settings]
+
+    def _found(self) -> tuple[int, Any, Progress, Seen] | None:
         store = Store.open(self.folder) if run_json.exists(self.folder) else None
         newest = self.trainer.newest(store) if store else None
         if store is None or newest is None:
-            self.forget()
-            return *self.trainer.begin(), seen
-        step, life, progress = self.trainer.go_on(store, *newest)
-        self.saver = Saver(store, progress, saved=len(progress.steps))
+            return None
+        step, life, progress = self.trainer.go_on(store, newest)
+        seen: Seen = [{} for _ in self.trainer.settings]
         for name, x in read_arrays(self._seen(step)).items():
             index, _, label = name.partition("/")
             seen[int(index)][label] = x
+        self.saver = Saver(store, progress, saved=len(progress.steps))
         return step, life, progress, seen
 
     def keep(

@@ -61,7 +61,7 @@ def panel(curve: Curve, taken: dict[int, dict[str, np.ndarray]]) -> dict[str, An
     return {
         "label": curve.label,
         "seed": curve.run.seeds[0],
-        "variables": named_variables(curve.world, size)[:MOST_VARIABLES],
+        "variables": named_variables(curve.settings.environment, size)[:MOST_VARIABLES],
         "low": low.tolist(),
         "high": high.tolist(),
         "surface": surface,

@@ -79,7 +79,7 @@ def pairs_of(variables: Any, dimensions: int) -> list[tuple[int, int]]:
 def variable_names(settings: Settings) -> tuple[str, ...]:
     """What the variables of a state are called."""
     spec = settings.environment.build().spec
-    return named_variables(spec.name, spec.low.size)
+    return named_variables(settings.environment, spec.low.size)
 
 
 def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int, int]) -> None:

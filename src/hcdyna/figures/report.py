@@ -49,11 +49,13 @@ def write_report(
     path: str | Path,
     labels: Sequence[str] | None = None,
     statistic: Statistic = "mean",
+    more: Sequence[str] = (),
 ) -> Path:
     """Write a self-contained HTML page of some runs; `labels` and `statistic` as in `plot_curves`.
 
     It holds learning curves, a table with 95% intervals, what the first agent of each run sees as
     learning proceeds (for runs kept in a folder), diagnostics, and the settings. It loads nothing.
+    `more` are sections of HTML to put before the settings.
     """
     path = Path(path)
     curves = curves_of([runs] if isinstance(runs, Run) else runs, labels)
@@ -70,6 +72,7 @@ def write_report(
         _learning(learning, curves, statistic),
         _panels(shown, curves),
         _diagnostics(small),
+        *more,
         tables.settings_section(curves),
     ]
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))

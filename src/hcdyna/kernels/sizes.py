@@ -44,9 +44,7 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
 
 def learns_otherwise(perceptron: Perceptron) -> bool:
     """Whether its updates are not those of plain DQN."""
-    double, loss = getattr(perceptron, "double", False), getattr(perceptron, "loss", "square")
-    clips = getattr(perceptron, "max_gradient", 0.0)
-    return bool(double) or loss != "square" or not (isinstance(clips, float | int) and clips == 0)
+    return perceptron.double or perceptron.huber or perceptron.max_gradient > 0
 
 
 def sizes(perceptron: Perceptron, env: Environment) -> dict[str, int]:

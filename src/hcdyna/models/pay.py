@@ -1,8 +1,9 @@
-"""The usual reward, where nearly every step pays the same.
+"""The rewards that were ever paid, where these are few.
 
-A regression that is wrong by a hundredth everywhere makes a state worth 0.01/(1 − γ) = 1 too much.
-Where all but a few steps pay the same, that drowns the few. So a predicted reward counts as the
-usual one unless it is nearer to an unusual one.
+Most worlds pay one of a few rewards: −1 a step, 1 at the goal. A regression that is wrong by a
+hundredth everywhere makes a state worth 0.01/(1 − γ) = 1 too much, and one that rounds the edge of
+a goal off draws the agent to where nothing is won. So a predicted reward counts as the nearest one
+that was paid, on the way or at an end, whichever it is.
 """
 
 from typing import NamedTuple
@@ -11,61 +12,51 @@ import jax.numpy as jnp
 
 from hcdyna.types import Array
 
-NEARLY_ALL = 0.9
+FEW = 8
 FULL_SIZE = 3.0
-"""The largest unusual reward is to measure no more than this, or its error would outweigh all."""
+"""The largest difference is to measure no more than this, or its error would outweigh all."""
 
 
 class Pay(NamedTuple):
-    """What steps have paid."""
+    """What steps have paid on the way [0], and at the end of an episode [1]."""
 
-    steps: Array
-    usual: Array
-    """The first reward."""
-    as_usual: Array
-    """How many steps paid just that."""
-    least: Array
-    """The smallest difference of another reward from it …"""
-    most: Array
-    """… and the largest."""
-    on_the_way: Array
-    """Whether another reward was ever paid before the end of an episode."""
+    rewards: Array
+    """[2, FEW] different ones; NaN: none yet"""
+    many: Array
+    """[2] whether there were more of them"""
 
 
 def init() -> Pay:
     """No step yet."""
-    none, zero = jnp.zeros((), jnp.int32), jnp.zeros(())
-    return Pay(none, zero, none, jnp.full((), jnp.inf), zero, jnp.zeros((), bool))
+    return Pay(jnp.full((2, FEW), jnp.nan), jnp.zeros(2, bool))
 
 
 def update(pay: Pay, reward: Array, ended: Array) -> Pay:
     """Take in the reward of one more step, and whether it ended the episode."""
-    usual = jnp.where(pay.steps == 0, reward, pay.usual)
-    away = jnp.abs(reward - usual)
-    return Pay(
-        pay.steps + 1,
-        usual,
-        pay.as_usual + (away == 0),
-        jnp.where(away == 0, pay.least, jnp.minimum(pay.least, away)),
-        jnp.maximum(pay.most, away),
-        pay.on_the_way | ((away > 0) & ~ended),
-    )
-
-
-def is_nearly_always_the_same(pay: Pay) -> Array:
-    """Whether nearly all steps so far paid as usual."""
-    return pay.as_usual.astype(jnp.float32) > NEARLY_ALL * pay.steps.astype(jnp.float32)
+    row = jnp.asarray(ended).astype(jnp.int32)
+    paid = pay.rewards[row]
+    # The first place without a reward, or past the end of the row.
+    place = jnp.sum(~jnp.isnan(paid))
+    new = ~jnp.any(paid == reward)
+    rewards = pay.rewards.at[row, jnp.where(new, place, FEW)].set(reward, mode="drop")
+    return Pay(rewards, pay.many.at[row].set(pay.many[row] | (new & (place == FEW))))
 
 
 def settled(pay: Pay, predicted: Array, end: Array) -> Array:
-    """The predicted reward, or the usual one if that is nearer than any other seen, or if others
-    come at an end alone: a prize that is won again and again would be worth more than any."""
-    near = jnp.abs(predicted - pay.usual) < 0.5 * pay.least
-    never = ~end & ~pay.on_the_way
-    return jnp.where(is_nearly_always_the_same(pay) & (near | never), pay.usual, predicted)
+    """The reward nearest to the predicted one among those that were paid, if these are few."""
+    row = end.astype(jnp.int32)
+    own = ~jnp.isnan(pay.rewards[row, 0])
+    # No end was seen yet: it may pay as steps on the way do.
+    paid = jnp.where(own, pay.rewards[row], pay.rewards[1 - row])
+    away = jnp.where(jnp.isnan(paid), jnp.inf, jnp.abs(paid - predicted))
+    few = ~jnp.where(own, pay.many[row], pay.many[1 - row]) & ~jnp.isnan(paid[0])
+    return jnp.where(few, paid[jnp.argmin(away)], predicted)
 
 
 def unit(pay: Pay, deviation: Array) -> Array:
-    """What to measure rewards in: their deviation, but more where the rare ones are far off."""
-    wide = jnp.maximum(deviation, pay.most / FULL_SIZE)
-    return jnp.where(is_nearly_always_the_same(pay) & (pay.most > 0), wide, deviation)
+    """What to measure rewards in: their deviation, but more where rare ones are far off."""
+    none = jnp.isnan(pay.rewards)
+    largest = jnp.max(jnp.where(none, -jnp.inf, pay.rewards))
+    smallest = jnp.min(jnp.where(none, jnp.inf, pay.rewards))
+    wide = jnp.maximum(deviation, (largest - smallest) * (1.0 / FULL_SIZE))
+    return jnp.where(jnp.any(pay.many) | (largest <= smallest), deviation, wide)

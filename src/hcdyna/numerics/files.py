@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from hcdyna.settings.errors import RunError
+from hcdyna.settings.errors import NotWritten, RunError
 
 CHECKSUM = "checksum"
 """The array of a file that holds the checksum of all the others."""
@@ -142,4 +142,4 @@ def explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise RunError(f"{folder}: can't be written: {reason}") from None
+        raise NotWritten(f"{folder}: can't be written: {reason}") from None

@@ -52,12 +52,16 @@ class Layer(NamedTuple):
 
 
 def mlp(
-    sizes: Sequence[int], activation: Activation = "relu", output_scale: float | None = None
+    sizes: Sequence[int],
+    activation: Activation = "relu",
+    output_scale: float | None = None,
+    layer_norm: bool = False,
 ) -> Network:
     """Fully connected layers of `sizes` (input, hidden …, output), with a linear output.
 
     Weights are Xavier uniform and biases zero, but all parameters of the output layer are uniform
-    in ±output_scale where that is given.
+    in ±output_scale where that is given. With `layer_norm` each hidden layer has mean 0 and
+    variance 1 before its nonlinearity (Ba et al., 2016), without gains.
     """
     shapes = list(pairwise(sizes))
     squash = ACTIVATIONS[activation]
@@ -71,10 +75,17 @@ def mlp(
 
     def forward(affine: Callable[[Layer, Array], Array], params: Any, x: Array) -> Array:
         for layer in params[:-1]:
-            x = squash(affine(layer, x))
+            x = affine(layer, x)
+            x = squash(standardised(x) if layer_norm else x)
         return affine(params[-1], x)
 
     return Network(init, partial(forward, affine), partial(forward, affine_batch))
+
+
+def standardised(x: Array) -> Array:
+    """x […, width] with mean 0 and variance 1."""
+    away = x - jnp.mean(x, axis=-1, keepdims=True)
+    return away * jax.lax.rsqrt(jnp.mean(jnp.square(away), axis=-1, keepdims=True) + 1e-5)
 
 
 def xavier(key: Key, size_in: int, size_out: int) -> Layer:

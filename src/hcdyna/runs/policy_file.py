@@ -69,9 +69,7 @@ def read_agent(path: Path) -> tuple[Settings, Any, Any]:
         fits = found is not None and right is not None and found.shape == right.shape
         if not fits or found.dtype != right.dtype:  # type: ignore[union-attr]
             raise RunError(f"{path}: {name} is missing or does not fit the settings")
-    # What the policy doesn't read (targets, moments of Adam, …) isn't in the file.
-    leaves = [tensors.get(name, np.zeros(x.shape, x.dtype)) for name, x in shapes.items()]
-    return settings, jax.tree.unflatten(jax.tree.structure(like), leaves), scale
+    return settings, filled(like, tensors), scale
 
 
 def scale_in(path: Path, settings: Settings, tensors: dict[str, np.ndarray]) -> Any:
@@ -131,6 +129,13 @@ def state_and_read(settings: Settings) -> tuple[Any, set[str]]:
     names = named_leaves(state)
     leaves = zip(names, program.invars[: len(names)], strict=True)
     return state, {name for name, variable in leaves if id(variable) in used}
+
+
+def filled(like: Any, tensors: dict[str, np.ndarray]) -> Any:
+    """A state with these leaves; what the policy doesn't read (targets, moments of Adam, …) and so
+    was not kept is 0."""
+    leaves = [tensors.get(n, np.zeros(x.shape, x.dtype)) for n, x in named_leaves(like).items()]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
 def named_leaves(state: Any) -> dict[str, Any]:

@@ -4,65 +4,40 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import jax
 import numpy as np
 
 from hcdyna.runs.diagnosis import Diagnosis, diagnose
 from hcdyna.runs.evaluating import evaluate
+from hcdyna.runs.frames import frame_of
+from hcdyna.runs.progress import Progress
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import Settings
-from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.plain import to_act
+from hcdyna.settings.short import in_short
+from hcdyna.settings.words import count
 
-SIGNS_OF_DIVERGENCE = ("loss", "mean_q")
-"""Diagnostics that are finite as long as learning is sound."""
-LIBRARIES = ("pandas", "polars")
-"""Of data frames."""
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from matplotlib.figure import Figure
 
+    from hcdyna.runs.best import Best
 
-@dataclass
-class Progress:
-    """What is known so far; the lists grow by one entry per evaluation."""
-
-    settings: list[Settings]
-    seeds: list[int]
-    steps: list[int] = field(default_factory=list)
-    """Environment steps at each evaluation."""
-    returns: list[np.ndarray] = field(default_factory=list)
-    """Sums of rewards, each [settings, seeds, episodes]."""
-    lengths: list[np.ndarray] = field(default_factory=list)
-    """Lengths of the same episodes."""
-    info: list[dict[str, np.ndarray]] = field(default_factory=list)
-    """Diagnostics, each the mean [settings, seeds] over the steps just before the evaluation."""
-    diverged: list[np.ndarray] = field(default_factory=list)
-    """Whether each agent [settings, seeds] has diverged, then or before."""
-
-    def record(self, step: int, returns: Any, lengths: Any, info: dict[str, Any]) -> None:
-        """Take in what the devices answer for all agents, and for the padding behind them."""
-        self.steps.append(step)
-        self.returns.append(self.by_setting(returns))
-        self.lengths.append(self.by_setting(lengths))
-        self.info.append({name: self.by_setting(x) for name, x in info.items()})
-        broken = self.diverged[-1].copy() if self.diverged else np.zeros(self.shape, bool)
-        for name in SIGNS_OF_DIVERGENCE:
-            if name in info:
-                broken |= ~np.isfinite(self.info[-1][name])
-        self.diverged.append(broken)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.settings), len(self.seeds)
-
-    def by_setting(self, x: Any) -> np.ndarray:
-        """[agents and padding, …] → [settings, seeds, …], on the host."""
-        return np.asarray(x)[: self.shape[0] * self.shape[1]].reshape(*self.shape, *x.shape[1:])
+What = Literal["curves", "diagnostics"]
 
 
-@dataclass(frozen=True)
+def drawing() -> Any:
+    """The module that draws: of a room above, which is named, as parts are, and not imported."""
+    return importlib.import_module("hcdyna.figures.notebook")
+
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """Curves and final states of all agents of one program."""
 
@@ -82,9 +57,16 @@ class Run:
     """→ the final state (AgentLife) of all agents [agents, …]."""
     folder: Path | None = None
     """Where the run is kept, if it is."""
+    kept: Callable[[], Best] | None = None
+    """→ the best policies of all agents."""
 
     @staticmethod
-    def of(progress: Progress, final: Callable[[], Any], folder: Path | None = None) -> Run:
+    def of(
+        progress: Progress,
+        final: Callable[[], Any],
+        folder: Path | None = None,
+        kept: Callable[[], Best] | None = None,
+    ) -> Run:
         """The run that this was the progress of."""
 
         def stacked(entries: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
@@ -101,12 +83,32 @@ class Run:
             diverged=stacked(progress.diverged, nothing[:3]).astype(bool),
             final=final,
             folder=folder,
+            kept=kept,
         )
 
     @property
     def finished(self) -> bool:
         """Whether all steps were taken."""
         return len(self.steps) > 0 and self.steps[-1] >= self.settings[0].training.steps
+
+    def __repr__(self) -> str:
+        first = self.settings[0]
+        several = len(self.settings)
+        which = in_short(first) if several == 1 else f"{several} settings like {in_short(first)}"
+        taken = f"{self.steps[-1] if len(self.steps) else 0:,} of {first.training.steps:,} steps"
+        words = [which, count(len(self.seeds), "seed"), taken]
+        if len(self.steps):
+            words.append(f"return {self.returns[:, :, -1].mean():.1f}")
+        return f"Run({'; '.join(words)})"
+
+    def _repr_html_(self) -> str:
+        return str(drawing().run_html(self))
+
+    def plot(self, statistic: Literal["mean", "iqm"] = "mean") -> Figure:
+        """The learning curves as a Matplotlib figure, which a notebook shows and `savefig` writes:
+        mean or interquartile mean over seeds with its 95% interval, and each seed."""
+        figure: Figure = drawing().plot(self, statistic)
+        return figure
 
     def mean_returns(self, setting: int = 0) -> np.ndarray:
         """[seeds, evaluations] mean return of each evaluation."""
@@ -145,41 +147,42 @@ class Run:
             columns[name] = values.ravel()
         return columns
 
+    @overload
     def frame(
-        self,
-        what: Literal["curves", "diagnostics"] = "curves",
-        *,
-        library: Literal["pandas", "polars"] = "pandas",
+        self, what: What = "curves", *, library: Literal["pandas"] = "pandas"
+    ) -> pandas.DataFrame: ...
+
+    @overload
+    def frame(self, what: What = "curves", *, library: Literal["polars"]) -> polars.DataFrame: ...
+
+    def frame(
+        self, what: What = "curves", *, library: Literal["pandas", "polars"] = "pandas"
     ) -> Any:
-        """The columns of `curves` or `diagnostics` as a data frame; the library must be installed.
+        """The columns of `curves` or `diagnostics` as a data frame. The library must be installed,
+        as by pip install 'hcdyna[pandas]'.
 
         >>> run.frame().groupby("step")["return"].mean()  # doctest: +SKIP
         """
         sources = {"curves": self.curves, "diagnostics": self.diagnostics}
         if what not in sources:
             raise SettingsError(f"what = {what!r}: must be one of {', '.join(sources)}")
-        if library not in LIBRARIES:
-            raise SettingsError(f"library = {library!r}: must be one of {', '.join(LIBRARIES)}")
-        try:
-            module = importlib.import_module(library)
-        except ImportError:
-            raise SettingsError(
-                f"library = {library!r}: is not installed; pip install {library}"
-            ) from None
-        return module.DataFrame(sources[what]())
+        return frame_of(sources[what](), library)
 
     def state(self, seed: int, setting: int = 0) -> Any:
         """The final DynaState of one agent, on the host."""
         return self._state_and_scale(seed, setting)[0]
 
     def _state_and_scale(self, seed: int, setting: int) -> tuple[Any, Any]:
+        index, life = self._index(seed, setting), self.final()
+        return jax.tree.map(lambda x: np.asarray(x[index]), (life.dyna, life.scale))
+
+    def _index(self, seed: int, setting: int) -> int:
+        """The number of an agent among all of them."""
         if seed not in self.seeds:
             known = ", ".join(map(str, self.seeds))
             raise SettingsError(f"seed = {seed}: must be one of this run's: {known}")
         self._demand_setting(setting)
-        index = setting * len(self.seeds) + self.seeds.index(seed)
-        life = self.final()
-        return jax.tree.map(lambda x: np.asarray(x[index]), (life.dyna, life.scale))
+        return setting * len(self.seeds) + self.seeds.index(seed)
 
     def _demand_setting(self, setting: int) -> None:
         if not 0 <= setting < len(self.settings):
@@ -189,14 +192,42 @@ class Run:
         """One trained agent, ready to act; the first seed if none is named."""
         seed = self.seeds[0] if seed is None else seed
         state, scale = self._state_and_scale(seed, setting)
-        return TrainedAgent(to_act(self.settings[setting]), state.agent, scale)
+        about = f"seed {seed}" + (f" after {self.steps[-1]:,} steps" if len(self.steps) else "")
+        return TrainedAgent(to_act(self.settings[setting]), state.agent, scale, about)
+
+    def best(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
+        """The agent as it was in the evaluation with the highest mean return, of one seed or, if
+        none is named, of all of them."""
+        if seed is None:
+            self._demand_setting(setting)
+            first = setting * len(self.seeds)
+            mine = self._kept().returns[first : first + len(self.seeds)]
+            seed = self.seeds[int(np.argmax(mine))]
+        index, best = self._index(seed, setting), self._kept()
+        if not np.isfinite(best.returns[index]):
+            raise RunError(f"seed {seed}: no evaluation had a finite return, so none was the best")
+        return best.agent(index, self.settings[setting], seed)
+
+    def _kept(self) -> Best:
+        best = None if self.kept is None else self.kept()
+        if best is None or not best.policy:
+            raise RunError(
+                "no best policy was kept: no evaluation took place, or this run is older"
+            )
+        return best
 
     def evaluate(
-        self, episodes: int = 20, epsilon: float | None = None
+        self, episodes: int = 20, epsilon: float | None = None, best: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns and lengths [settings, seeds, episodes] of new episodes of the final agents."""
-        life, settings = self.final(), [to_act(each) for each in self.settings]
-        return evaluate(settings, self.seeds, life.dyna.agent, episodes, epsilon, life.scale)
+        """Returns and lengths [settings, seeds, episodes] of new episodes of the final agents, or
+        of the `best` policy of each."""
+        settings = [to_act(each) for each in self.settings]
+        if best:
+            states, scale = self._kept().states(settings[0])
+        else:
+            life = self.final()
+            states, scale = life.dyna.agent, life.scale
+        return evaluate(settings, self.seeds, states, episodes, epsilon, scale)
 
     def diagnose(self, setting: int = 0) -> Diagnosis:
         """Why planning did, or didn't, help the final agents of one setting: a table to print, its

@@ -28,6 +28,15 @@ def create(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+def rewrite(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Write the changed record of a run, whose files stay its own, and return it."""
+    if record["format"] > 1:
+        record = {"run": record["checksum"]} | record
+        record |= {"checksum": checksum_of(record)}
+    write(folder / "run.json", json.dumps(record, indent=1, ensure_ascii=False).encode())
+    return record
+
+
 def read(folder: Path) -> dict[str, Any]:
     """The record of a run; ValueError, OSError or RecursionError if there is none."""
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -46,6 +55,13 @@ def read(folder: Path) -> dict[str, Any]:
         raise ValueError("seeds must be a list of whole numbers from 0 to 2³² − 1")
     if not isinstance(record.get("versions", {}), dict):
         raise ValueError("versions must be a table")
+    changes = record.get("extended", [])
+    if not isinstance(changes, list) or not all(
+        isinstance(change, dict) and type(change.get("from")) is int for change in changes
+    ):
+        raise ValueError("extended must be a list of changes, each with a number of steps `from`")
+    if not isinstance(record.get("run", ""), str):
+        raise ValueError("run must be a checksum")
     return record
 
 

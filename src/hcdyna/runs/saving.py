@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hcdyna.runs import checkpoint
-from hcdyna.runs.run import Progress
+from hcdyna.runs.best import Best
+from hcdyna.runs.progress import Progress
 from hcdyna.runs.snapshots import Snapshots
 from hcdyna.runs.store import Store
 from hcdyna.settings.errors import Interrupted, RunError
@@ -28,22 +29,28 @@ PATIENCE = 3
 class Saver:
     """Keeps the curves and agents of a run in its folder; `saved` evaluations are there already."""
 
-    def __init__(self, store: Store, progress: Progress, saved: int) -> None:
-        self.store, self.progress, self.saved = store, progress, saved
+    def __init__(
+        self, store: Store, progress: Progress, saved: int, best: Best | None = None
+    ) -> None:
+        self.store, self.progress, self.saved, self.best = store, progress, saved, best
         self.agents = progress.shape[0] * progress.shape[1]
 
     def save(self, life: AgentLife, step: int) -> None:
         """Curves first: a checkpoint is never ahead of them."""
         self.store.save_curves(self.progress, self.saved)
         self.saved = len(self.progress.steps)
-        self.store.save_checkpoint(step, checkpoint.to_arrays(life, self.agents), self.saved)
+        arrays = checkpoint.to_arrays(life, self.agents)
+        arrays |= {} if self.best is None else self.best.to_arrays()
+        self.store.save_checkpoint(step, arrays, self.saved)
 
 
 class Saving:
     """Decides after each evaluation whether to save, and does it."""
 
-    def __init__(self, store: Store, progress: Progress, interrupted: threading.Event) -> None:
-        self.saver = Saver(store, progress, saved=len(progress.steps))
+    def __init__(
+        self, store: Store, progress: Progress, interrupted: threading.Event, best: Best
+    ) -> None:
+        self.saver = Saver(store, progress, len(progress.steps), best)
         self.interrupted, self.steps = interrupted, progress.settings[0].training.steps
         self.snapshots = Snapshots(progress.settings[0], store)
         self.cost, self.last = 0.0, time.monotonic()

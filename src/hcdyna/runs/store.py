@@ -1,6 +1,6 @@
 """One folder a run: what was asked for, the curves as they grow, and the newest two checkpoints.
 
-    run.json           settings, seeds, versions, device, commit, command line
+    run.json           settings, seeds, versions, device, commit, command line, extensions
     curves/            one .npz per save: evaluations and diagnostics since the save before
     checkpoints/       step-….npz, the newest two
     snapshots/         what the first agent sees, for pictures
@@ -16,7 +16,6 @@ import contextlib
 import functools
 import json
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ import numpy as np
 
 from hcdyna.numerics.files import explained, held, read_arrays, write_arrays
 from hcdyna.runs import run_json
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 from hcdyna.settings import Settings, evaluated_after, evaluations_until
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import differences, settings_from_plain, settings_to_plain, to_act
@@ -47,25 +46,15 @@ class Store:
         ]
         """The settings to look at; parts of the user's own are not imported."""
         self.seeds: list[int] = record["seeds"]
-        self.run: str | None = record.get("checksum")
+        self.steps = self.described[0].training.steps
+        """Those that the run takes in all; checkpoints may be from when it was to take fewer."""
+        self.run: str | None = record.get("run", record.get("checksum"))
         """What sets the files of this run apart from those of others; None in format 1."""
 
     @functools.cached_property
     def settings(self) -> list[Settings]:
         """The settings to train or act with; imports the modules that they name."""
         return [to_act(settings) for settings in self.described]
-
-    @staticmethod
-    @contextlib.contextmanager
-    def begun(folder: Path, record: dict[str, Any]) -> Iterator[Store]:
-        """The run in this folder, held for this process; it is created if there is none."""
-        with held(folder, FOLDERS):
-            if run_json.exists(folder):
-                store = Store.open(folder)
-                store.demand_same(record["settings"], record["seeds"])
-            else:
-                store = Store.create(folder, record)
-            yield store
 
     @staticmethod
     def create(folder: Path, record: dict[str, Any]) -> Store:
@@ -137,7 +126,7 @@ class Store:
         """Remove curves that lie after the checkpoint to go on from: they will be made again."""
         with explained(self.folder):
             for path in (self.folder / "curves").glob("step-*.npz"):
-                if step_of(path) > self.described[0].training.steps:
+                if step_of(path) > self.steps:
                     raise RunError(f"{path}: lies after the end of this run: renamed, or a copy")
                 if step_of(path) > step:
                     path.unlink()
@@ -160,14 +149,18 @@ class Store:
     @property
     def finished(self) -> bool:
         """Whether all steps were taken."""
-        paths, last = self.checkpoints(), self.described[0].training.steps
-        return bool(paths) and step_of(paths[0]) >= last
+        paths = self.checkpoints()
+        return bool(paths) and step_of(paths[0]) >= self.steps
 
     def read_checkpoint(self, path: Path) -> dict[str, np.ndarray]:
         """The arrays of a state; RunError if it is damaged or was made under other settings."""
         arrays = read_arrays(path, self.run)
         try:
             made_with = json.loads(arrays.pop("record").tobytes())
+            known = [self.steps, *(change["from"] for change in self.record.get("extended", []))]
+            for plain in made_with["settings"]:
+                if plain["training"]["steps"] in known:
+                    plain["training"]["steps"] = self.steps
             self.demand_same(made_with["settings"], made_with["seeds"])
             step = made_with.get("step", step_of(path))
         except (KeyError, TypeError, ValueError):

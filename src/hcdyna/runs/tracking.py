@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hcdyna.runs.run import Progress
+from hcdyna.runs.progress import Progress
 from hcdyna.runs.store import Store
 from hcdyna.settings.errors import SettingsError
 

@@ -1,6 +1,7 @@
 """What can be done with agents once they are trained."""
 
 import functools
+import importlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ import jax
 import numpy as np
 from gymnasium import spaces
 
-from hcdyna.gymnasium.theirs.environment import Hosted, spaces_of, to_action
+from hcdyna.gymnasium.theirs.environment import Hosted, to_action
+from hcdyna.gymnasium.theirs.making import spaces_of
 from hcdyna.gymnasium.theirs.scaling import ObservationScale, known_scale, scale_of
 from hcdyna.runs import policy_file
 from hcdyna.runs.episodes import behave_in_all, checked_epsilon
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.short import in_short
 
 
 class TrainedAgent:
@@ -34,15 +37,23 @@ class TrainedAgent:
     True
     """
 
-    def __init__(self, settings: Settings, state: Any, scale: Any = ()) -> None:
-        """`scale` [2, d] is that of the run, as in `AgentLife`."""
-        self.settings, self.state = settings, state
+    def __init__(self, settings: Settings, state: Any, scale: Any = (), about: str = "") -> None:
+        """`scale` [2, d] is that of the run, as in `AgentLife`; `about` says which agent it is."""
+        self.settings, self.state, self.about = settings, state, about
         self._known_scale = known_scale(scale)
         self.spec = settings.environment.build().spec
         agent = agent_of(settings, self.spec)
         self._greedy = jax.jit(jax.vmap(agent.greedy, (None, 0)))
         self._value = jax.jit(jax.vmap(agent.value, (None, 0)))
         self._behave = jax.jit(partial(behave_in_all, self.spec, agent))
+
+    def __repr__(self) -> str:
+        which = f"; {self.about}" if self.about else ""
+        return f"TrainedAgent({in_short(self.settings)}{which})"
+
+    def _repr_html_(self) -> str:
+        # Of a room above, which is named, as parts are, and not imported.
+        return str(importlib.import_module("hcdyna.figures.notebook").agent_html(self))
 
     def predict(
         self,
@@ -103,7 +114,7 @@ class TrainedAgent:
     def _space(self) -> spaces.Space | None:
         """The action space of a Gymnasium environment; None where the world is ours."""
         environment = self.settings.environment
-        return spaces_of(environment.id)[1] if isinstance(environment, Hosted) else None
+        return spaces_of(environment.recipe)[1] if isinstance(environment, Hosted) else None
 
     @functools.cached_property
     def scale(self) -> ObservationScale | None:

@@ -5,6 +5,7 @@ This module knows nothing of JAX, so that settings can be read, checked and prin
 
 import dataclasses
 import functools
+import importlib
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ import tyro
 
 from hcdyna.settings import registry
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import MOST, check, is_part, number, shown
+from hcdyna.settings.fields import MOST, check, is_part, later, number, shown
+from hcdyna.settings.short import short_repr, unusual
 
 CHOICES = {
     "environment": "environments",
@@ -42,8 +44,14 @@ class Training:
     epsilon: float = number(0.1, at_least=0, at_most=1)
     """ε of the behaviour policy, and of the actions simulated in planning. Continuous actions have
     noise of their own (see the agent), which ε = 0 switches off."""
+    epsilon_start: float = later(1.0, before=1.0, at_least=0, at_most=1)
+    """ε after the warm-up, from where it falls to the above …"""
+    epsilon_steps: int = later(0, before=0, at_least=0, at_most=MOST)
+    """… in so many steps, evenly. 0: it does not fall, but is that from the start."""
     planning_steps: int = number(10, at_least=0, at_most=10_000)
     """n, mini-batch updates per environment step."""
+    update_every: int = later(1, before=1, at_least=1, at_most=MOST)
+    """Search and plan on every this many environment steps."""
     batch_size: int = number(32, at_least=1, at_most=1_000_000)
     """b, the size of a mini-batch."""
     mixing_rate: float = number(0.5, at_least=0, at_most=1, static=True)
@@ -76,7 +84,7 @@ class Evaluation:
         check(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """One algorithm on one problem. Each of the four choices is a name or an object with `build`.
 
@@ -121,6 +129,17 @@ class Settings:
                 f"Training.replay_size = {training.replay_size}: "
                 f"must be at least the batch size, {training.batch_size}"
             )
+
+    def __repr__(self) -> str:
+        choices = [short_repr(getattr(self, choice)) for choice in CHOICES]
+        more = [name for name in unusual(self) if name not in CHOICES]
+        rest = [f"{name}={short_repr(getattr(self, name))}" for name in more]
+        return f"Settings({', '.join((*choices, *rest))})"
+
+    def _repr_html_(self) -> str:
+        # Of a room above, which is named, as the parts are, and not imported.
+        html: str = importlib.import_module("hcdyna.figures.notebook").settings_html(self)
+        return html
 
 
 def evaluations_until(settings: Settings, step: int) -> int:

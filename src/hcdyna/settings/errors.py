@@ -9,8 +9,14 @@ class RunError(Exception):
     """A run folder that can't be read, written or used in this way."""
 
 
+class NotWritten(RunError):
+    """A folder that can't be written, or a disk that is full: no fault of what was to be kept."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Training was asked to stop, and has saved its state."""
+
+    exit_code = 130
 
 
 def words_of(error: BaseException) -> str:

@@ -39,10 +39,11 @@ def number(
     return dataclasses.field(default=default, metadata={"bounds": bounds, "static": static})
 
 
-def later(default: Any, *, before: Any, **bounds: float | None) -> Any:
+def later(default: Any, *, before: Any, static: bool = False, **bounds: float | None) -> Any:
     """A field that came after results were stored: what knows nothing of it means `before`."""
     named = {word.replace("_", " "): bound for word, bound in bounds.items()}
-    return dataclasses.field(default=default, metadata={"bounds": named, "before": before})
+    metadata = {"bounds": named, "static": static, "before": before}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def is_part(value: Any) -> bool:

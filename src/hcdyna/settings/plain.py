@@ -159,11 +159,18 @@ def _choice_from_plain(choice: str, plain: Mapping[str, Any], look: bool) -> Any
         raise SettingsError(f"{choice}: must have a name")
     if choice == "environment" and registry.is_hosted(name):
         options, name = {"id": name} | options, "hosted"
+    if choice == "environment" and not look and (factory := registry.factory_at(name)):
+        options, name = {"factory": factory} | options, "hosted"
     if name == "hosted":
         options.pop("bounds", None)  # a field of before, which no run had set
     if look and name not in registry.PARTS[group]:
         return Described(name, _values(name, options, look))
-    return part_from_plain(registry.lookup(group, name), options, look)
+    kind = registry.lookup(group, name)
+    factory = options.pop("factory", None) if name == "hosted" else None
+    values = _values(kind.__name__, options, look)
+    if factory is not None:
+        values["factory"] = factory if callable(factory) else _value("factory", factory, look)
+    return made(kind, values)
 
 
 def _values(what: str, plain: Mapping[str, Any], look: bool) -> dict[str, Any]:

@@ -28,7 +28,6 @@ PARTS: dict[str, dict[str, str]] = {
     },
     "agents": {
         "dqn": "hcdyna.agents.dqn:DQN",
-        "double_dqn": "hcdyna.agents.double_dqn:DoubleDQN",
         "tabular": "hcdyna.agents.tabular:Tabular",
         "ddpg": "hcdyna.agents.ddpg:DDPG",
     },
@@ -115,11 +114,23 @@ def is_hosted(name: str) -> bool:
     return HOSTED.match(name) is not None
 
 
+def factory_at(name: str) -> Any:
+    """The function or class at "module:name" that makes a Gymnasium environment; None for a name of
+    another kind. Imports the module."""
+    if ":" not in name or is_hosted(name):
+        return None
+    found = imported(name)
+    is_part = isinstance(found, type) and dataclasses.is_dataclass(found)
+    return None if is_part or not callable(found) else found
+
+
 def make(group: str, name: str) -> Any:
     """A part with its defaults, by its name, as "module:Class" or, for environments, by the id of a
-    Gymnasium one."""
+    Gymnasium one or as "module:function" that makes one."""
     if group == "environments" and is_hosted(name):
         return lookup(group, "hosted")(id=name)
+    if group == "environments" and (factory := factory_at(name)):
+        return lookup(group, "hosted")(factory=factory)
     return made(lookup(group, name), {})
 
 

@@ -5,30 +5,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcdyna.settings import registry
-from hcdyna.settings.core import CHOICES
+from hcdyna.settings.core import CHOICES, Evaluation, Training
 
-RENAMED = {"known_end": {"name": "learned", "ends": "known"}}
-"""Models of before, and what they are called now."""
+RENAMED: dict[str, dict[str, dict[str, Any]]] = {
+    "model": {"known_end": {"name": "learned", "ends": "known"}},
+    "agent": {"double_dqn": {"name": "dqn", "double": True, "dueling": True}},
+}
+"""Parts of before, and what they are called now."""
+SECTIONS = {"training": Training, "evaluation": Evaluation}
 
 
 def brought_up_to_date(plain: Any) -> Any:
     """Stored settings with the fields that came later, as they were meant."""
     if not isinstance(plain, Mapping):
         return plain
-    parts = {choice: plain[choice] for choice in CHOICES if isinstance(plain.get(choice), Mapping)}
+    known = (*CHOICES, *SECTIONS)
+    parts = {choice: plain[choice] for choice in known if isinstance(plain.get(choice), Mapping)}
     return {**plain, **{choice: _with_later(choice, part) for choice, part in parts.items()}}
 
 
 def as_of_before(plain: dict[str, Any]) -> dict[str, Any]:
     """Settings without the fields that say what older versions meant, so that what is known by its
     settings keeps its name."""
-    return plain | {choice: _without_later(choice, plain[choice]) for choice in CHOICES}
+    known = (*CHOICES, *SECTIONS)
+    return plain | {choice: _without_later(choice, plain[choice]) for choice in known}
 
 
 def _with_later(choice: str, part: Mapping[str, Any]) -> dict[str, Any]:
     name = part.get("name")
-    if choice == "model" and isinstance(name, str):
-        part = {**part, **RENAMED.get(name, {})}
+    now = RENAMED.get(choice, {}).get(name, {}) if isinstance(name, str) else {}
+    part = {**now, **part, **({"name": now["name"]} if now else {})}
     return {**_before(choice, part), **part}
 
 
@@ -39,8 +45,11 @@ def _without_later(choice: str, part: dict[str, Any]) -> dict[str, Any]:
 
 def _before(choice: str, part: Mapping[str, Any]) -> dict[str, Any]:
     """Field → what it means not to say it, of a part of ours."""
-    group, name = CHOICES[choice], part.get("name")
-    if not isinstance(name, str) or name not in registry.PARTS[group]:
-        return {}
-    fields = dataclasses.fields(registry.lookup(group, name))
+    kind: Any = SECTIONS.get(choice)
+    if kind is None:
+        group, name = CHOICES[choice], part.get("name")
+        if not isinstance(name, str) or name not in registry.PARTS[group]:
+            return {}
+        kind = registry.lookup(group, name)
+    fields = dataclasses.fields(kind)
     return {x.name: x.metadata["before"] for x in fields if "before" in x.metadata}

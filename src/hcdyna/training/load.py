@@ -1,24 +1,25 @@
 """What was trained before: a run from its folder, or one agent from its file."""
 
+import functools
 from pathlib import Path
-from typing import Any
 
 from hcdyna.runs import policy_file
-from hcdyna.runs.run import Progress, Run
+from hcdyna.runs.progress import Progress
+from hcdyna.runs.run import Run
 from hcdyna.runs.store import Store
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.fields import path_of
-from hcdyna.training.compiled import AgentLife
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Saved, Trainer
 
 
-def load(path: str | Path, curves: bool = True) -> Any:
+def load(path: str | Path, curves: bool = True) -> Run | TrainedAgent:
     """A run from its folder, or a TrainedAgent from the file that `TrainedAgent.save` wrote.
 
     An agent imports the modules that its settings name (for parts of your own); a run does so when
     its agents are asked for, and not to be looked at. Without `curves`, the agents of a run whose
-    curves are damaged can still be used.
+    curves are damaged can still be used. For type checkers, `load_run` and `load_agent` say which
+    of the two it is.
 
     >>> run = load("runs/mine")  # doctest: +SKIP
     >>> agent = load("mine.safetensors")  # doctest: +SKIP
@@ -26,7 +27,13 @@ def load(path: str | Path, curves: bool = True) -> Any:
     path = path_of(path)
     if path.is_dir() or not (path.is_file() or path.suffix == policy_file.SUFFIX):
         return load_run(path, curves)
-    return TrainedAgent(*policy_file.read_agent(path))
+    return load_agent(path)
+
+
+def load_agent(path: str | Path) -> TrainedAgent:
+    """One agent from the file that `TrainedAgent.save` wrote; imports the modules it names."""
+    path = path_of(path)
+    return TrainedAgent(*policy_file.read_agent(path), about=path.name)
 
 
 def load_run(folder: str | Path, curves: bool = True) -> Run:
@@ -41,11 +48,12 @@ def load_run(folder: str | Path, curves: bool = True) -> Run:
     except RunError as error:
         raise RunError(f"{error}; its agents can still be used (eval, watch)") from None
 
-    def final() -> AgentLife:
+    def newest() -> Saved:
         trainer = Trainer(store.settings, store.seeds)
         found = trainer.newest(store)
         if found is None:
             raise RunError(f"{folder}: no checkpoint, which holds the agents of a run")
-        return found[1]
+        return found
 
-    return Run.of(progress, final, store.folder)
+    kept = functools.cache(lambda: newest().best)
+    return Run.of(progress, lambda: newest().life, store.folder, kept)

@@ -28,7 +28,7 @@ from hcdyna.runs import checkpoint
 from hcdyna.runs.policy_file import SCALE, checksum
 from hcdyna.runs.store import read_arrays
 from hcdyna.training.hosted import steps_of
-from hcdyna.training.train import Trainer
+from hcdyna.training.trainer import Trainer
 
 
 def tiny(environment, steps=40, warmup=40, every=20, episodes=1):

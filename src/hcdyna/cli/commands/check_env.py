@@ -19,7 +19,10 @@ class CheckEnv:
     """Can hcdyna train on this Gymnasium environment, how fast is it, what would be assumed?"""
 
     id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID")]
-    """CartPole-v1, or my_package:MyEnv-v0 to import my_package first."""
+    """CartPole-v1, my_package:MyEnv-v0 to import my_package first, or my_module:make_env for a
+    function."""
+    kwargs: Annotated[tuple[str, ...], tyro.conf.arg(name="env.kwargs")] = ()
+    """Keywords of gymnasium.make or of the function, each like continuous=true."""
     steps: int = number(1_000, at_least=1, at_most=1_000_000_000)
     """Random steps to take."""
     reset_timeout: Annotated[float, tyro.conf.arg(name="env.reset-timeout")] = 60.0
@@ -34,9 +37,12 @@ def main(arguments: Sequence[str]) -> None:
     options = parse(CheckEnv, arguments, "check-env")
     from hcdyna.gymnasium.theirs.checking import check_environment
     from hcdyna.gymnasium.theirs.environment import Hosted
+    from hcdyna.settings.registry import factory_at
 
     hosted = Hosted(
         options.id,
+        kwargs=options.kwargs,
+        factory=factory_at(options.id),
         reset_timeout=options.reset_timeout,
         step_timeout=options.step_timeout,
         processes=options.processes,
@@ -46,4 +52,5 @@ def main(arguments: Sequence[str]) -> None:
     for topic, words in found.items():
         table.add_row(topic, words)
     show(table)
-    print(f"hcdyna train --env {options.id} --steps 20000 --seeds 4")
+    kwargs = f" --env.kwargs {' '.join(options.kwargs)}" if options.kwargs else ""
+    print(f"hcdyna train --env {options.id}{kwargs} --steps 20000 --seeds 4")

@@ -18,6 +18,8 @@ class Eval:
     """Episodes per agent."""
     epsilon: float | None = number(None, at_least=0, at_most=1)
     """Share of random actions; that of the run's evaluations if not given."""
+    best: bool = False
+    """Each agent as it was in its best evaluation, not as it is at the end."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -27,8 +29,9 @@ def main(arguments: Sequence[str]) -> None:
     from hcdyna.cli.show import cell, load_agents
 
     run = load_agents(options.run)
-    returns, lengths = run.evaluate(options.episodes, options.epsilon)
-    table = Table(title=f"{count(options.episodes, 'episode')} of each agent of {options.run}")
+    returns, lengths = run.evaluate(options.episodes, options.epsilon, options.best)
+    which = "each agent at its best" if options.best else "each agent"
+    table = Table(title=f"{count(options.episodes, 'episode')} of {which} of {options.run}")
     for heading in ("setting", "seed", "mean return", "worst", "best", "mean length"):
         table.add_column(heading, justify="right")
     for setting in range(len(run.settings)):

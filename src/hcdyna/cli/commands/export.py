@@ -14,7 +14,8 @@ from hcdyna.settings.words import count
 
 @dataclass(frozen=True)
 class Export:
-    """Write the curves or diagnostics of a run as tidy columns, one row per observation."""
+    """Write the curves or diagnostics of a run as tidy columns, one row per observation; of the
+    store of a sweep, the curves of everything."""
 
     run: RunFolder
     csv: bool = False
@@ -36,8 +37,11 @@ def main(arguments: Sequence[str]) -> None:
     from hcdyna.numerics.files import explained
     from hcdyna.training.load import load_run
 
-    run = load_run(options.run)
-    columns = run.curves() if options.what == "curves" else run.diagnostics()
+    if (options.run / "store.json").is_file():
+        columns = of_a_store(options)
+    else:
+        run = load_run(options.run)
+        columns = run.curves() if options.what == "curves" else run.diagnostics()
     if options.out is None:
         write_csv(sys.stdout, columns)
         return
@@ -48,6 +52,17 @@ def main(arguments: Sequence[str]) -> None:
             with open(options.out, "w", newline="", encoding="utf-8") as file:
                 write_csv(file, columns)
     print(f"{options.out}: {count(len(next(iter(columns.values()))), 'row')}")
+
+
+def of_a_store(options: Export) -> dict[str, Any]:
+    """All curves of a sweep, with the values that set them apart."""
+    from hcdyna.sweeps.outcomes import everything, table
+    from hcdyna.sweeps.store import SweepStore
+
+    if options.what != "curves":
+        raise SettingsError("export: the cells of a sweep keep curves, not diagnostics")
+    store = SweepStore.open(options.run)
+    return table(everything(store, store.studies()))
 
 
 def write_csv(file: Any, columns: dict[str, Any]) -> None:

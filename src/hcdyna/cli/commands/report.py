@@ -10,7 +10,8 @@ from hcdyna.settings.errors import SettingsError
 
 @dataclass(frozen=True)
 class Report:
-    """Write one interactive page about a run, or several compared; it needs no network."""
+    """Write one interactive page about a run, several compared, or the store of a sweep; it needs
+    no network."""
 
     runs: RunFolders
     out: Path | None = None
@@ -25,6 +26,14 @@ def main(arguments: Sequence[str]) -> None:
     from hcdyna.numerics.files import explained
     from hcdyna.training.load import load_run
 
+    if len(options.runs) == 1 and (options.runs[0] / "store.json").is_file():
+        from hcdyna.sweeps.report import report
+        from hcdyna.sweeps.store import SweepStore
+
+        with explained(options.runs[0]):
+            page = options.out or options.runs[0] / "report.html"
+            print(report(SweepStore.open(options.runs[0]), page))
+        return
     home = options.runs[0] if len(options.runs) == 1 else Path()
     out = options.out or home / "report.html"
     runs = [load_run(folder) for folder in options.runs]

@@ -6,11 +6,13 @@ from typing import Literal
 
 from hcdyna.cli.options import RunFolder, parse
 from hcdyna.settings.errors import Interrupted
+from hcdyna.settings.fields import MOST, number
 
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on with an interrupted run, to exactly the end that it would have had.
+    """Go on with an interrupted run, to exactly the end that it would have had; or with a finished
+    one, to more steps, exactly as if it had been that long from the start.
 
     On a Gymnasium environment the interrupted episode is taken again, with the same seed and
     actions; an environment that does not come to the same state then begins a new episode, and a
@@ -18,6 +20,8 @@ class Resume:
     """
 
     run: RunFolder
+    steps: int | None = number(None, at_least=1, at_most=MOST)
+    """Environment steps in all, those taken included; as many as were asked for if not given."""
     quiet: bool = False
     """Show no progress."""
     track: Literal["no", "tensorboard", "wandb"] = "no"
@@ -27,15 +31,17 @@ class Resume:
 def main(arguments: Sequence[str]) -> None:
     options = parse(Resume, arguments, "resume")
     from hcdyna.cli.show import follow
+    from hcdyna.runs.beginning import longer
     from hcdyna.runs.store import Store
     from hcdyna.training.train import resume
 
     store = Store.open(options.run)
-    agents, end = len(store.described) * len(store.seeds), store.described[0].training.steps
-    if store.finished and not options.quiet:
-        print(f"{options.run}: finished, all {end:,} steps were taken before")
-    with follow(store.described[0], agents, options.quiet, options.track, options.run) as on_chunk:
+    agents, settings = len(store.described) * len(store.seeds), store.described[0]
+    if store.finished and options.steps in (None, store.steps) and not options.quiet:
+        print(f"{options.run}: finished, all {store.steps:,} steps were taken before")
+    settings = longer(settings, options.steps)
+    with follow(settings, agents, options.quiet, options.track, options.run) as on_chunk:
         try:
-            resume(options.run, on_chunk)
+            resume(options.run, on_chunk, steps=options.steps, progress=False)
         except Interrupted as stop:
             raise Interrupted(f"{stop}; resume with: hcdyna resume {options.run}") from None

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         elif options.out is None:
             print(folder, flush=True)
         with follow(settings, options.seeds, options.quiet, options.track, folder) as on_chunk:
-            train(settings, wanted, on_chunk, out=folder)
+            train(settings, wanted, on_chunk, out=folder, progress=False)
     except Interrupted as stop:
         raise Interrupted(f"{stop}; resume with: hcdyna resume {folder}") from None
     finally:
@@ -83,8 +83,8 @@ def options_for(settings: Settings, preset: str) -> type:
         if choice == "environment":
             known = names(name for name in registry.available(group) if name != "hosted")
             help = (
-                f"{questions[choice]} One of {known}, or any Gymnasium id, such as CartPole-v1, "
-                "or yours, as my_module:MyClass."
+                f"{questions[choice]} One of {known}, any Gymnasium id, such as CartPole-v1, "
+                "or yours, as my_module:MyClass or my_module:make_env."
             )
             name = part.id if name == "hosted" else name
         kind = Annotated[str, arg(name=flag_of(choice), help=help, metavar="NAME")]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hcdyna.cli.options import RunFolder, parse
+from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import MOST, number
 
 
@@ -20,6 +21,8 @@ class Watch:
     """Which agent; the first if not given."""
     setting: int = number(0, at_least=0, at_most=MOST)
     """Which setting, where a run has several."""
+    best: bool = False
+    """The agent as it was in the best evaluation; of all seeds, if none is given."""
     out: Path = Path("episode.gif")
     """The film: .gif, or .mp4 if imageio-ffmpeg is installed."""
     fps: int = number(30, at_least=1, at_most=50)
@@ -41,8 +44,9 @@ def main(arguments: Sequence[str]) -> None:
     out = checked(options.out, options.fps)
     agent, note = load_agents(options.run, load), ""
     if not isinstance(agent, TrainedAgent):
-        run = agent
-        seed = run.seeds[0] if options.seed is None else options.seed
-        agent = run.agent(seed, options.setting)
-        note = f", seed {seed}" + (f", after {run.steps[-1]:,} steps" if len(run.steps) else "")
+        find = agent.best if options.best else agent.agent
+        agent = find(options.seed, options.setting)
+        note = f", {agent.about}"
+    elif options.best:
+        raise SettingsError("watch: --best: needs a run folder; this is one agent")
     print(watch(agent, out, options.episodes, options.fps, epsilon=options.epsilon, note=note))

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.gymnasium.theirs.ends import Terminal
-from hcdyna.gymnasium.theirs.environment import LONGEST, NO_LIMIT, Hosted
+from hcdyna.gymnasium.theirs.environment import LONGEST, Hosted
+from hcdyna.gymnasium.theirs.making import NO_LIMIT
 from hcdyna.gymnasium.theirs.worlds import Worlds, is_slow
 from hcdyna.types import Spec
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,24 +11,22 @@ import numpy as np
 from gymnasium import spaces
 
 from hcdyna.gymnasium.theirs.ends import given_terminal, known_angles, known_terminal
-from hcdyna.gymnasium.theirs.failure import Keeper, close, no_way_out, reason
-from hcdyna.settings import PythonOnly, check, number
+from hcdyna.gymnasium.theirs.making import NO_LIMIT, Recipe, make, spec_of, words_of_kwargs
+from hcdyna.settings import PythonOnly, check, later, number
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.importing import Unimported
+from hcdyna.settings.fields import shown
+from hcdyna.settings.importing import Unimported, place_of
 from hcdyna.settings.registry import is_hosted
 from hcdyna.settings.words import count
 from hcdyna.types import Array, Box, Environment, Spec
 
-NO_LIMIT = 2**31 - 1
-CLOSING = 10.0
-"""Seconds after which the `close` of an environment that was only looked at counts as hanging."""
 LONGEST = 5_000
 """Steps after which an episode that is only watched is left, where there is no time limit."""
 
 
 @dataclass(frozen=True)
 class Hosted:
-    """A Gymnasium environment by its id; `my_package:MyEnv-v0` imports my_package first.
+    """A Gymnasium environment by its id, or by a function that makes it.
 
     Observations must be a Box of one dimension, actions Discrete (for DQN) or a Box (for DDPG). Π
     is the observation Box; where one of its bounds is infinite, it is what the agent has seen.
@@ -57,13 +53,40 @@ class Hosted:
     """How many pairs of variables, from the first on, are the cosine and sine of an angle; Π then
     keeps them on the unit circle. None: known for standard environments, else 0."""
 
+    kwargs: tuple[str, ...] = later((), before=())
+    """Keywords of `gymnasium.make`, or of the factory, each like continuous=true. From Python a
+    dict will do, too."""
+    variables: tuple[str, ...] = later((), before=())
+    """What the variables are called, on axes and in tables; (): by a standard, or by numbers."""
+    spec: PythonOnly[str] = later("", before="")
+    """An environment with its wrappers, as by `env.spec.to_json()`; "": that of the id."""
+    factory: PythonOnly[Callable[..., gymnasium.Env] | None] = later(None, before=None)
+    """A function or class that makes the environment, instead of the id."""
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kwargs", words_of_kwargs(self.kwargs))
         check(self)
-        if not is_hosted(self.id):
+        if not isinstance(self.variables, tuple) or any(type(x) is not str for x in self.variables):
+            raise SettingsError(
+                f"Hosted.variables = {shown(self.variables)}: must be a tuple of names"
+            )
+        if self.factory is not None:
+            if not callable(self.factory) and not isinstance(self.factory, Unimported):
+                raise SettingsError(
+                    f"Hosted.factory = {shown(self.factory)}: must be a function or class that "
+                    "makes a gymnasium.Env"
+                )
+            object.__setattr__(self, "id", named(self.factory))
+        elif not is_hosted(self.id):
             raise SettingsError(f"Hosted.id = {self.id!r}: must be like CartPole-v1 or pkg:Mine-v0")
 
     def build(self) -> Environment:
-        spec = spec_of(self.id)._replace(discount=self.discount)
+        spec = spec_of(self.recipe)._replace(discount=self.discount)
+        if self.variables and len(self.variables) != len(spec.low):
+            raise SettingsError(
+                f"Hosted.variables = {self.variables}: must be {count(len(spec.low), 'name')}, one "
+                f"for each variable of {self.id}"
+            )
 
         def on_the_host(*arguments: Any) -> Any:
             raise SettingsError(
@@ -73,12 +96,14 @@ class Hosted:
 
         terminal = self.terminal
         if terminal is None:
-            terminal = known_terminal(self.id)
+            terminal = known_terminal(self.id) if self.recipe.is_plain else None
         elif isinstance(terminal, Unimported):  # a run is only looked at
             terminal = None
         else:
             terminal = given_terminal(terminal, spec)
-        pairs = known_angles(self.id) if self.angles is None else self.angles
+        wrapped = self.spec or self.factory is not None
+        known = 0 if wrapped else known_angles(self.id)
+        pairs = known if self.angles is None else self.angles
         if 2 * pairs > len(spec.low):
             raise SettingsError(
                 f"Hosted.angles = {pairs}: must be at most {len(spec.low) // 2}, since {self.id} "
@@ -90,101 +115,32 @@ class Hosted:
         return Environment(spec, on_the_host, on_the_host, box, terminal)
 
     @property
+    def recipe(self) -> Recipe:
+        """How it is made."""
+        return Recipe(self.id, self.kwargs, self.spec, self.factory)
+
+    @property
     def usual(self) -> dict[str, str]:
         """Agent and model where none is named."""
-        discrete = spec_of(self.id).num_actions is not None
+        discrete = spec_of(self.recipe).num_actions is not None
         return {"agent": "dqn" if discrete else "ddpg", "model": "learned"}
 
     def make(self, **options: Any) -> gymnasium.Env:
         """A fresh environment; options such as render_mode are those of `gymnasium.make`."""
-        return make(self.id, **options)
+        return make(self.recipe, **options)
 
 
-def make(name: str, **options: Any) -> gymnasium.Env:
-    """`gymnasium.make`, with errors of one line; a module before a colon is imported first."""
-    module, _, _ = name.rpartition(":")
-    try:
-        with no_way_out():
-            if module:
-                importlib.import_module(module)
-            return gymnasium.make(name.rpartition(":")[2], disable_env_checker=True, **options)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # anything can go wrong in code that is not ours
-        words = " ".join(str(error).split()) if isinstance(error, Exception) else ""
-        raise SettingsError(f"environment = {name}: {words or reason(error)}") from None
-
-
-@functools.lru_cache(maxsize=32)
-def spaces_of(name: str) -> tuple[spaces.Space, spaces.Space, int | None]:
-    """Observation space, action space and time limit; SettingsError for what does not fit."""
-    keeper = Keeper()  # for the case that it can't be closed
-    env = keeper.call(lambda: make(name))
-
-    def look() -> tuple[spaces.Space, spaces.Space, int | None]:
-        limit = env.spec.max_episode_steps if env.spec is not None else None
-        return env.observation_space, env.action_space, limit
-
-    try:
-        seen, acted, limit = keeper.call(look)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # anything can go wrong in code that is not ours
-        raise SettingsError(
-            f"environment = {name}: needs observation_space and action_space; {reason(error)}"
-        ) from None
-    finally:
-        close(name, env, keeper, CLOSING)
-    refuse(name, seen, acted)
-    return seen, acted, limit
-
-
-@functools.lru_cache(maxsize=32)
-def spec_of(name: str) -> Spec:
-    """Our Spec, from the spaces; SettingsError for what does not fit."""
-    seen: Any
-    acted: Any
-    seen, acted, limit = spaces_of(name)
-    discrete = isinstance(acted, spaces.Discrete)
-    with np.errstate(over="ignore"):  # what float32 can't hold is no bound
-        low, high = np.asarray(seen.low, np.float32), np.asarray(seen.high, np.float32)
-    return Spec(
-        name=name,
-        low=low,
-        high=high,
-        discount=0.99,
-        time_limit=limit or NO_LIMIT,
-        num_actions=int(acted.n) if discrete else None,
-        action_size=None if discrete else int(acted.shape[0]),
-    )
+def named(factory: Any) -> str:
+    """What a function or class is called: module:name, or its name where nobody else finds it."""
+    place = place_of(factory)
+    if place is not None:
+        return place if not place.startswith("/") else place.rpartition("/")[2]
+    return str(getattr(factory, "__name__", type(factory).__name__)).strip("<>")
 
 
 def longest_episode(spec: Spec) -> int:
     """Steps after which an evaluation episode is cut."""
     return LONGEST if spec.time_limit == NO_LIMIT else spec.time_limit
-
-
-def refuse(name: str, seen: spaces.Space, acted: spaces.Space) -> None:
-    """Raise SettingsError unless Dyna can use such spaces, with what would fit."""
-    if not isinstance(seen, spaces.Box) or len(seen.shape) != 1:
-        hint = "a wrapper such as gymnasium.wrappers.FlattenObservation"
-        if isinstance(seen, spaces.Box) and len(seen.shape) == 3:
-            hint = "images need an encoder of your own in a wrapper"
-        raise SettingsError(
-            f"environment = {name}: observations are {seen}; must be a Box of one dimension: {hint}"
-        )
-    if 0 in seen.shape:
-        raise SettingsError(
-            f"environment = {name}: observations are {seen}; must have at least one variable"
-        )
-    if isinstance(acted, spaces.Discrete):
-        return
-    fits = isinstance(acted, spaces.Box) and len(acted.shape) == 1 and acted.shape[0] > 0
-    if not fits or not np.isfinite([acted.low, acted.high]).all():  # type: ignore[attr-defined]
-        raise SettingsError(
-            f"environment = {name}: actions are {acted}; must be Discrete (dqn), or a bounded Box "
-            "of one dimension (ddpg): wrap it, for MultiDiscrete with one number per combination"
-        )
 
 
 def to_action(space: spaces.Space, action: np.ndarray) -> Any:

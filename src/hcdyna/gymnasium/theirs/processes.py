@@ -6,6 +6,7 @@ array before it could be checked. Here a process imports the environment alone.
 """
 
 import contextlib
+import json
 import os
 import pickle
 import subprocess
@@ -14,20 +15,22 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from hcdyna.gymnasium.theirs.environment import Hosted, spaces_of
+from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.gymnasium.theirs.making import spaces_of
 from hcdyna.settings.errors import RunError
+from hcdyna.settings.importing import place_of
 
 
 class Remote:
     """Looks like an environment, as far as training needs one, and can be asked ahead of time."""
 
     def __init__(self, hosted: Hosted, options: dict[str, Any]) -> None:
-        self.observation_space, self.action_space, _ = spaces_of(hosted.id)
+        self.observation_space, self.action_space, _ = spaces_of(hosted.recipe)
         command = [
             sys.executable,
             "-m",
             "hcdyna.gymnasium.theirs.worker",
-            hosted.id,
+            in_words(hosted),
             str(os.getpid()),
         ]
         # What this process can import, that one can.
@@ -78,6 +81,15 @@ class Remote:
 
     def _gone(self) -> Exception:
         return ConnectionError(f"its process ended with exit code {self.process.wait()}")
+
+
+def in_words(hosted: Hosted) -> str:
+    """How another process makes it."""
+    id, kwargs, spec, factory = hosted.recipe
+    place = None if factory is None else place_of(factory)
+    if factory is not None and place is None:
+        raise ValueError("the function that makes it has no name at the top level of a module")
+    return json.dumps([id, kwargs, spec, place])
 
 
 def end(process: subprocess.Popen) -> None:

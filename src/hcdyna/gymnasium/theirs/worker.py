@@ -1,10 +1,11 @@
-"""The other side of `processes.Remote`: python -m hcdyna.gymnasium.theirs.worker ID PARENT
+"""The other side of `processes.Remote`: python -m hcdyna.gymnasium.theirs.worker RECIPE PARENT
 serves one environment to the process with that number.
 
 Requests are (method, arguments, options), answers (whether it went well, what came), both pickled.
 """
 
 import ctypes
+import json
 import os
 import pickle
 import signal
@@ -13,15 +14,16 @@ import threading
 import time
 from typing import Any, BinaryIO
 
-from hcdyna.gymnasium.theirs.environment import make
 from hcdyna.gymnasium.theirs.failure import text_of
+from hcdyna.gymnasium.theirs.making import Recipe, make
+from hcdyna.settings.importing import imported
 
 ENTRIES = {"reset": 2, "step": 5}
 """Of what these return; the last is `info`."""
 PR_SET_PDEATHSIG = 1
 
 
-def serve(name: str, requests: BinaryIO, answers: BinaryIO) -> None:
+def serve(words: str, requests: BinaryIO, answers: BinaryIO) -> None:
     """Until there are no more requests: the other process has closed its end, or is gone."""
     env: Any = None
     while True:
@@ -31,7 +33,7 @@ def serve(name: str, requests: BinaryIO, answers: BinaryIO) -> None:
             return
         try:
             if method == "make":
-                env, came = make(name, **options), None
+                env, came = make(recipe(words), **options), None
             else:
                 came = without_info(method, getattr(env, method)(*arguments, **options))
             answer = pickle.dumps((True, came))
@@ -39,6 +41,12 @@ def serve(name: str, requests: BinaryIO, answers: BinaryIO) -> None:
             answer = pickle.dumps((False, (type(error).__name__, text_of(error))))
         answers.write(answer)
         answers.flush()
+
+
+def recipe(words: str) -> Recipe:
+    """What `processes.in_words` was given."""
+    id, kwargs, spec, place = json.loads(words)
+    return Recipe(id, tuple(kwargs), spec, None if place is None else imported(place))
 
 
 def without_info(method: str, came: Any) -> Any:

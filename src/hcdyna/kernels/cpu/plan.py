@@ -37,7 +37,7 @@ def plan(
     found = call(
         *jax.tree.leaves(kept),
         jnp.asarray(perceptron.learning_rate, jnp.float32),
-        jnp.asarray(getattr(perceptron, "max_gradient", 0.0), jnp.float32),
+        jnp.asarray(perceptron.max_gradient, jnp.float32),
         jnp.asarray(len(replayed.reward) if count is None else count, jnp.int32),
         replayed.obs,
         replayed.reward,
@@ -47,8 +47,8 @@ def plan(
         *simulated,
         target_period=np.int32(perceptron.target_period),
         fallback=np.int32(fallback),
-        double_q=np.int32(getattr(perceptron, "double", False)),
-        huber=np.int32(getattr(perceptron, "loss", "square") == "huber"),
+        double_q=np.int32(perceptron.double),
+        huber=np.int32(perceptron.huber),
     )
     params, goal, mean, square, power1, power2, made = jax.tree.unflatten(
         jax.tree.structure(kept), found[:-2]

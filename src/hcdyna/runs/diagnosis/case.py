@@ -32,7 +32,7 @@ class Case(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the variables."""
-        return named_variables(self.spec.name, self.spec.low.size)
+        return named_variables(self.settings.environment, self.spec.low.size)
 
 
 def mean_of(x: np.ndarray) -> float:

@@ -42,7 +42,10 @@ Loader.add_implicit_resolver(
 
 def usual_for(environment: str | None) -> str:
     """The preset of an environment where none is named."""
-    return HOSTED if environment is not None and registry.is_hosted(environment) else USUAL
+    if environment is None:
+        return USUAL
+    hosted = registry.is_hosted(environment) or registry.factory_at(environment) is not None
+    return HOSTED if hosted else USUAL
 
 
 def names() -> list[str]:

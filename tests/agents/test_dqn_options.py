@@ -1,4 +1,4 @@
-"""Double DQN by hand: which value is bootstrapped from, and what a dueling network answers."""
+"""What came after DQN, by hand: double Q, a dueling network, Huber's loss, a bound on gradients."""
 
 import jax
 import jax.numpy as jnp
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hcdyna import (
+    DQN,
     Acrobot,
-    DoubleDQN,
     Evaluation,
     GridWorld,
     HillClimbing,
@@ -18,12 +18,12 @@ from hcdyna import (
     Training,
     train,
 )
-from hcdyna.agents.double_dqn import double, dueling
-from hcdyna.agents.dqn import q_learning
+from hcdyna.agents.dqn import cut, double, dueling, q_learning
 from hcdyna.numerics.networks import mlp
 from hcdyna.types import Transition
 
 KEY = jax.random.key(7)
+OPTIONS = {"double": True, "dueling": True, "loss": "huber"}
 
 
 def test_the_network_chooses_and_the_target_network_values():
@@ -32,16 +32,55 @@ def test_the_network_chooses_and_the_target_network_values():
     assert double(online, target).tolist() == [3.0, -4.0]
 
 
-def test_td_error_by_hand():
-    """Q = w·s; for s′ = 1 the network prefers action 1, which is worth 3 to the target network."""
+def updated(how, **state):
+    """What an update of Q = w·s tells: for s′ = 1 the network prefers action 1, which is worth 3 to
+    the target network."""
     network = Network(lambda key: jnp.array([[1.0], [5.0]]), lambda w, obs: w @ obs)
-    agent = q_learning(network, 2, 0.1, 1_000, double)
-    state = agent.init(KEY)._replace(target=jnp.array([[9.0], [3.0]]))
+    agent = q_learning(network, 2, how)
+    start = agent.init(KEY)._replace(target=jnp.array([[9.0], [3.0]]))
     batch = Transition(
         jnp.array([[2.0]]), jnp.array([0]), jnp.array([-1.0]), jnp.array([0.5]), jnp.array([[1.0]])
     )
-    _, info = agent.update(KEY, state, batch, None)
-    assert info["td_error"].tolist() == [-1 + 0.5 * 3 - 2 * 1]
+    return start, *agent.update(KEY, start, batch, None)
+
+
+@pytest.mark.parametrize(("how", "worth"), [(DQN(double=True), 3.0), (DQN(), 9.0)])
+def test_td_error_by_hand(how, worth):
+    _, _, info = updated(how)
+    error = -1 + 0.5 * worth - 2 * 1
+    assert info["td_error"].tolist() == [error]
+    np.testing.assert_allclose(info["loss"], error**2, rtol=1e-6)
+
+
+def test_hubers_loss_by_hand():
+    """δ = −1.5 is beyond 1: 1.5 − 1/2; δ = −0.5 is not: 0.25/2."""
+    _, _, info = updated(DQN(double=True, loss="huber"))
+    np.testing.assert_allclose(info["loss"], 1.0, rtol=1e-6)
+    network = Network(lambda key: jnp.array([[0.25], [0.0]]), lambda w, obs: w @ obs)
+    agent = q_learning(network, 2, DQN(loss="huber"))
+    batch = Transition(
+        jnp.array([[2.0]]), jnp.array([0]), jnp.array([0.0]), jnp.array([0.0]), jnp.array([[1.0]])
+    )
+    _, info = agent.update(KEY, agent.init(KEY), batch, None)
+    np.testing.assert_allclose(info["loss"], 0.125, rtol=1e-6)
+
+
+def test_a_long_gradient_is_cut_and_a_short_one_is_not():
+    gradient = {"a": jnp.array([3.0, 0.0]), "b": jnp.array([[4.0]])}
+    short = cut(gradient, 1.0)
+    np.testing.assert_allclose(short["a"], [0.6, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(short["b"], [[0.8]], rtol=1e-6)
+    jax.tree.map(np.testing.assert_array_equal, cut(gradient, 6.0), gradient)
+    nothing = jax.tree.map(jnp.zeros_like, gradient)
+    jax.tree.map(np.testing.assert_array_equal, cut(nothing, 1.0), nothing)
+
+
+def test_an_update_uses_the_cut_gradient():
+    """δ = −1.5, so the gradient is 2·1.5·2 = 6 for the first weight; Adam remembers a tenth."""
+    _, free, _ = updated(DQN(double=True))
+    _, bound, _ = updated(DQN(double=True, max_gradient=2.0))
+    np.testing.assert_allclose(free.optimiser.mean[0, 0], 0.6, rtol=1e-5)
+    np.testing.assert_allclose(bound.optimiser.mean[0, 0], 0.2, rtol=1e-5)
 
 
 def test_a_dueling_network_adds_the_advantages_without_their_mean():
@@ -71,14 +110,9 @@ def test_its_gradient_is_that_of_the_formula():
 
 def test_sizes_of_the_two_networks():
     spec = GridWorld().build().spec
-    for agent, outputs in ((DoubleDQN(), 5), (DoubleDQN(dueling=False), 4)):
+    for agent, outputs in ((DQN(dueling=True), 5), (DQN(double=True), 4)):
         params = agent.build(spec).init(KEY).params
         assert [layer.bias.shape for layer in params] == [(32,), (32,), (outputs,)]
-
-
-def test_continuous_actions_are_refused():
-    with pytest.raises(SettingsError, match=r"agent = double_dqn: .* continuous actions"):
-        DoubleDQN().build(GridWorld().build().spec._replace(num_actions=None, action_size=2))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +123,9 @@ def test_continuous_actions_are_refused():
 def test_the_same_bits_alone_and_in_a_batch(world):
     settings = Settings(
         environment=world,
-        agent=DoubleDQN(learning_rate=1e-2, target_period=20),
+        agent=DQN(
+            1e-2, target_period=20, double=True, dueling=True, loss="huber", max_gradient=1.0
+        ),
         search_control=Rollouts(steps=3, outcomes="steps"),
         training=Training(steps=90, warmup=30, planning_steps=3, batch_size=8, replay_size=50),
         evaluation=Evaluation(every=45),
@@ -99,11 +135,13 @@ def test_the_same_bits_alone_and_in_a_batch(world):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("with_dueling", [True, False])
-def test_it_learns(with_dueling):
+@pytest.mark.parametrize(
+    "options", [{"dueling": True}, {"loss": "huber", "max_gradient": 1.0}], ids=str
+)
+def test_it_learns(options):
     settings = Settings(
         environment=GridWorld(wall=False, time_limit=300),
-        agent=DoubleDQN(learning_rate=1e-3, target_period=200, dueling=with_dueling),
+        agent=DQN(1e-3, target_period=200, double=True, **options),
         search_control=HillClimbing(steps=30, queue_size=20_000),
         training=Training(steps=10_000, warmup=1_500, planning_steps=4, replay_size=10_000),
         evaluation=Evaluation(every=1_000, episodes=5),
@@ -111,3 +149,9 @@ def test_it_learns(with_dueling):
     returns = train(settings, seeds=8).mean_returns()
     assert np.median(returns[:, 0]) < -96, "it must have had something to learn"
     assert np.median(returns[:, -1]) > -48, returns[:, -1]
+
+
+@pytest.mark.parametrize("network", [len, 3, "mlp"])
+def test_a_network_must_be_one(network):
+    with pytest.raises(SettingsError, match=r"DQN.network = .*: must be"):
+        DQN(network=network)

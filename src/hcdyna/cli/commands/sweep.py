@@ -1,0 +1,115 @@
+"""hcdyna sweep"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from hcdyna.cli.options import Place, parse
+from hcdyna.cli.output import show
+from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.settings.fields import number
+from hcdyna.settings.words import count
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Train all that a study asks for, on this machine, a Ray cluster or under Slurm.
+
+    It says first how many agents and programs that is and, from a short measurement, how long it
+    will take. Cells that the store has are not trained again: whatever ended a sweep, the same
+    command goes on from there.
+    """
+
+    study: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="STUDY")]
+    """The study, a YAML file."""
+    store: Place | None = None
+    """Where to keep everything, a folder that all workers see; sweeps/NAME if not given."""
+    on: Literal["local", "ray", "slurm"] = "local"
+    """What starts the workers."""
+    workers: int | None = number(None, at_least=1, at_most=100_000)
+    """How many; one a GPU, or one a core, if not given."""
+    cores: int = number(1, at_least=1, at_most=4_096)
+    """CPU cores of each worker."""
+    gpus: float | None = number(None, at_least=0, at_most=64)
+    """GPUs of each worker; 0.25 for a quarter, 0 for none."""
+    options: tuple[str, ...] = ()
+    """For the engine, as name=value: address=ray://… or partition=gpu time=120."""
+    dry_run: bool = False
+    """Only say how much it is."""
+    calibrate: bool = True
+    """Measure how long it will take."""
+    search: bool = False
+    """Search for the best settings, as the study says under search, with Optuna."""
+    retry: bool = False
+    """Try again what was set aside after failures."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = parse(Sweep, arguments, "sweep")
+    from hcdyna.sweeps import sweep
+    from hcdyna.sweeps.buckets import place_of
+    from hcdyna.sweeps.store import SweepStore
+    from hcdyna.sweeps.study import Study
+
+    study = Study.read(options.study)
+    folder = options.store or str(Path("sweeps") / study.name)
+    resources = sweep.Resources(
+        options.workers, options.cores, options.gpus, pairs(options.options)
+    )
+    if options.search:
+        from hcdyna.sweeps.search import search
+
+        with following() as follow:
+            best = search(study, folder, options.on, resources, show, follow)
+        show(f"{best}: the winner, as a preset")
+        return
+    workers = sweep.engine(options.on).workers(resources)
+    if options.dry_run:
+        there = place_of(folder).read("store.json") is not None
+        known = SweepStore.open(folder) if there else None
+        show(sweep.plan(study, known, workers, options.calibrate).line())
+        return
+    store, planned = sweep.add(study, folder, workers, options.calibrate)
+    show(planned.line())
+    if options.retry:
+        show(f"{count(store.retry(), 'task')} to be tried again")
+    with following() as follow:
+        end = sweep.run(store, options.on, resources, follow)
+    show(*end.failed_lines(), f"{folder}: {end.line()}")
+    if end.aside:
+        raise RunError(f"{count(end.aside, 'cell')} set aside; --retry tries them again")
+    if not end.finished:
+        show(f"look at it with: hcdyna status {folder} --watch")
+
+
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """name=value, each."""
+    wrong = [word for word in words if "=" not in word.strip("=")]
+    if wrong:
+        raise SettingsError(f"sweep: --options {wrong[0]}: must be name=value")
+    return {name: value for name, _, value in (word.partition("=") for word in words)}
+
+
+@contextmanager
+def following() -> Iterator[Callable[[Any], None]]:
+    """A function that shows a status: in place on a terminal, else as a line where it changed."""
+    if sys.stdout.isatty():
+        from rich.live import Live
+
+        with Live(auto_refresh=False) as live:
+            yield lambda status: live.update(status.table(), refresh=True)
+        return
+    last = [""]
+
+    def tell(status: Any) -> None:
+        done = f"{status.done} {status.aside}"
+        if done != last[0]:
+            last[0] = done
+            show(status.line())
+
+    yield tell

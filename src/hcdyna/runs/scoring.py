@@ -1,0 +1,113 @@
+"""How good a policy is, ours or another library's, in any Gymnasium environment."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+import gymnasium
+import numpy as np
+
+from hcdyna.gymnasium.theirs.making import Recipe, make
+from hcdyna.runs.playing import returns_and_lengths
+from hcdyna.runs.trained import TrainedAgent
+from hcdyna.settings import registry
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import shown
+
+World = gymnasium.Env | Callable[[], gymnasium.Env] | str
+
+
+@overload
+def evaluate(
+    agent: Any,
+    env: World | None = None,
+    episodes: int = 10,
+    *,
+    deterministic: bool = True,
+    seed: int = 0,
+    return_episodes: Literal[False] = False,
+) -> tuple[float, float]: ...
+
+
+@overload
+def evaluate(
+    agent: Any,
+    env: World | None = None,
+    episodes: int = 10,
+    *,
+    deterministic: bool = True,
+    seed: int = 0,
+    return_episodes: Literal[True],
+) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+def evaluate(
+    agent: Any,
+    env: World | None = None,
+    episodes: int = 10,
+    *,
+    deterministic: bool = True,
+    seed: int = 0,
+    return_episodes: bool = False,
+) -> tuple[Any, Any]:
+    """Mean and standard deviation of the return, or, with `return_episodes`, the return and the
+    length of each episode, both [episodes].
+
+    The agent is one of ours, or anything with `predict(obs, deterministic=True)`, such as a model
+    of Stable-Baselines3. The environment is an object, a function that makes one, or a name; one of
+    our agents can do without, and plays where it was trained. Episodes begin with `seed`,
+    `seed` + 1, …, so that agents can be compared on the same ones.
+    """
+    if not callable(getattr(agent, "predict", None)):
+        raise SettingsError(f"agent = {shown(agent)}: must have a method predict")
+    if isinstance(episodes, bool) or not isinstance(episodes, int) or episodes < 1:
+        raise SettingsError(f"episodes = {shown(episodes)}: must be a number from 1 on")
+    if env is not None:
+        returns, lengths = in_world(agent, env, episodes, deterministic, seed)
+    elif isinstance(agent, TrainedAgent):
+        epsilon = 0.0 if deterministic else agent.settings.training.epsilon
+        found = returns_and_lengths([agent], [seed], episodes, epsilon)
+        returns, lengths = (each[0] for each in found)
+    else:
+        raise SettingsError("env = None: only agents of hcdyna know where they were trained")
+    if return_episodes:
+        return returns, lengths
+    return float(returns.mean()), float(returns.std())
+
+
+def in_world(
+    agent: Any, env: World, episodes: int, deterministic: bool, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns and lengths [episodes]; what is made here is closed, what is given stays open."""
+    returns, lengths = np.zeros(episodes), np.zeros(episodes, int)
+    with contextlib.ExitStack() as stack:
+        if isinstance(env, gymnasium.Env):
+            world: Any = env
+        else:
+            world = stack.enter_context(contextlib.closing(made(env)))
+        for number in range(episodes):
+            obs, _ = world.reset(seed=seed + number)
+            over = False
+            while not over:
+                action = agent.predict(obs, deterministic=deterministic)
+                # Stable-Baselines3 answers with a state of its own besides.
+                action = action[0] if isinstance(action, tuple) else action
+                obs, reward, terminated, truncated, _ = world.step(action)
+                returns[number] += float(reward)
+                lengths[number] += 1
+                over = bool(terminated or truncated)
+    return returns, lengths
+
+
+def made(env: Any) -> gymnasium.Env:
+    """A new environment, by its name or from a function."""
+    if isinstance(env, str):
+        ours = env in registry.available("environments")
+        return make(Recipe(f"hcdyna/{env}-v0" if ours else env))
+    found = env() if callable(env) else env
+    if not isinstance(found, gymnasium.Env):
+        raise SettingsError(
+            f"env = {shown(env)}: must be a Gymnasium environment, a function that makes one, or "
+            "the name of one"
+        )
+    return found

@@ -1,0 +1,66 @@
+"""What can't be a study, named in a line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import MOST_SEEDS, shown
+from hcdyna.sweeps.values import number
+
+
+def check_comparison(wanted: Mapping[str, Any]) -> None:
+    """Raise SettingsError for a comparison that can't be judged."""
+    known = {"of", "a", "b", "claim", "margin", "metric"}
+    if not {"of", "a", "b"} <= set(wanted) <= known:
+        raise SettingsError(
+            f"compare: {shown(dict(wanted))}: must have of, a and b, and may have claim, margin "
+            "and metric"
+        )
+    choices = {"claim": ("better", "not worse", "similar"), "metric": ("area", "last")}
+    for key, fine in choices.items():
+        if wanted.get(key, fine[0]) not in fine:
+            raise SettingsError(
+                f"compare: {key} = {shown(wanted[key])}: must be one of {', '.join(fine)}"
+            )
+    if number("compare: margin", wanted.get("margin", 0.0)) < 0:
+        raise SettingsError(f"compare: margin = {wanted['margin']}: must be at least 0")
+
+
+def check(study: Any) -> None:
+    """Raise SettingsError for what can't be a study; values are checked when settings are made."""
+
+    def demand(condition: bool, field: str, what: str) -> None:
+        if not condition:
+            raise SettingsError(f"{field} = {shown(getattr(study, field))}: must be {what}")
+
+    def whole(value: Any, low: int, high: int) -> bool:
+        return type(value) is int and low <= value <= high
+
+    name = study.name
+    fine = isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()
+    demand(fine and len(name) <= 64, "name", "letters, numbers, - and _")
+    for each in ("settings", "vary"):
+        found = getattr(study, each)
+        demand(isinstance(found, Mapping), each, "a mapping of paths to values")
+    for each in ("grids", "compare"):
+        found = getattr(study, each)
+        fine = isinstance(found, list | tuple) and all(isinstance(x, Mapping) for x in found)
+        demand(fine, each, "a list of mappings")
+    for grid in study.grids:
+        fine = set(grid) <= {"settings", "vary"}
+        demand(
+            fine and all(isinstance(x, Mapping) for x in grid.values()),
+            "grids",
+            "a list of mappings, each with settings, vary or both",
+        )
+    demand(whole(study.seeds, 1, MOST_SEEDS), "seeds", f"a whole number from 1 to {MOST_SEEDS}")
+    most = 2**32 - study.seeds
+    demand(whole(study.first_seed, 0, most), "first_seed", f"a whole number from 0 to {most}")
+    for each in ("block", "together"):
+        found = getattr(study, each)
+        demand(found is None or whole(found, 1, MOST_SEEDS), each, "a whole number above 0")
+    for wanted in study.compare:
+        check_comparison(wanted)
+    for each in ("search", "paper"):
+        found = getattr(study, each)
+        demand(found is None or isinstance(found, Mapping), each, "a mapping")

@@ -1,0 +1,167 @@
+"""What the cells of a store say: curves of each case, one table of everything, and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hcdyna.settings import Settings
+from hcdyna.settings.errors import RunError
+from hcdyna.statistics.summaries import area_under_curve, last_share
+from hcdyna.statistics.verdicts import Comparison, Verdict, compare, judge_all, with_failures
+from hcdyna.sweeps.store import SweepStore
+from hcdyna.sweeps.study import Study
+from hcdyna.sweeps.tasks import Case, in_words, short
+
+FEWEST = 2
+"""Seeds of each side: one has no interval."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All seeds of one combination of values that are there."""
+
+    study: str
+    case: Case
+    settings: Settings
+    wanted: int
+    """Seeds that the study asks for."""
+    seeds: np.ndarray
+    """[seeds]"""
+    steps: np.ndarray
+    """[evaluations]"""
+    returns: np.ndarray
+    """[seeds, evaluations]"""
+    diverged: np.ndarray
+    """[seeds]"""
+
+    def scores(self, metric: str) -> np.ndarray:
+        """[seeds]: the mean return over all of the run, or over its last 20%."""
+        if metric == "last":
+            return last_share(self.returns)
+        return area_under_curve(self.steps, self.returns)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One comparison of a study, judged."""
+
+    what: str
+    a: Outcome
+    b: Outcome
+    metric: str
+    claim: str
+    comparison: Comparison
+    verdict: Verdict
+
+
+def outcomes(store: SweepStore, study: Study) -> list[Outcome]:
+    """Every case of a study that has at least one cell, in its order."""
+    cases: dict[str, list[Any]] = {}
+    for asked in study.cells():
+        cases.setdefault(in_words(asked.case), []).append(asked)
+    done, found = store.scan().done, []
+    for group in cases.values():
+        there = [asked for asked in group if asked.cell.key in done]
+        if not there:
+            continue
+        results = [store.load(asked.cell) for asked in there]
+        seeds = [np.arange(x.cell.first_seed, x.cell.first_seed + x.cell.seeds) for x in there]
+        found.append(
+            Outcome(
+                study=study.name,
+                case=group[0].case,
+                settings=group[0].cell.settings,
+                wanted=sum(asked.cell.seeds for asked in group),
+                seeds=np.concatenate(seeds),
+                steps=results[0].steps,
+                returns=np.concatenate([x.returns for x in results]),
+                diverged=np.concatenate([x.diverged for x in results]),
+            )
+        )
+    return found
+
+
+def everything(store: SweepStore, studies: Sequence[Study]) -> list[Outcome]:
+    """The outcomes of some studies of a store; RunError if there are none yet."""
+    found = [outcome for study in studies for outcome in outcomes(store, study)]
+    if not found:
+        raise RunError(f"{store.place}: no cell is done yet")
+    return found
+
+
+def table(found: list[Outcome]) -> dict[str, np.ndarray]:
+    """Tidy columns with a row per evaluation: study, each value that varies, seed, step, return,
+    diverged."""
+    paths = list(dict.fromkeys(path for outcome in found for path in outcome.case))
+    columns: dict[str, list[Any]] = {name: [] for name in ("study", *paths)}
+    numbers: dict[str, list[np.ndarray]] = {
+        name: [] for name in ("seed", "step", "return", "diverged")
+    }
+    for outcome in found:
+        shape = outcome.returns.shape
+        rows = int(np.prod(shape))
+        columns["study"] += [outcome.study] * rows
+        for path in paths:
+            columns[path] += [plainly(outcome.case.get(path))] * rows
+        numbers["seed"].append(np.repeat(outcome.seeds, shape[1]))
+        numbers["step"].append(np.tile(outcome.steps, shape[0]))
+        numbers["return"].append(outcome.returns.ravel())
+        numbers["diverged"].append(np.repeat(outcome.diverged, shape[1]))
+    texts = {name: np.array(x) for name, x in columns.items()}
+    return texts | {name: np.concatenate(x) for name, x in numbers.items()}
+
+
+def plainly(value: Any) -> Any:
+    """A number as it is, anything else in a word."""
+    return value if isinstance(value, bool | int | float) else "" if value is None else short(value)
+
+
+def judged(study: Study, found: list[Outcome]) -> list[Judged]:
+    """The comparisons that a study asks for, wherever both sides have seeds. Holm's correction is
+    over all of them. An agent that diverged counts with the lowest return of its comparison."""
+    asked: list[tuple[Mapping[str, Any], Outcome, Outcome]] = []
+    for wanted in study.compare:
+        of = wanted["of"]
+        for a in found:
+            if short(a.case.get(of)) != short(wanted["a"]):
+                continue
+            for b in found:
+                if short(b.case.get(of)) == short(wanted["b"]) and beside(a, of) == beside(b, of):
+                    asked.append((wanted, a, b))
+    asked = [x for x in asked if min(len(x[1].seeds), len(x[2].seeds)) >= FEWEST]
+    made = [compared(wanted, a, b) for wanted, a, b in asked]
+    kinds = [wanted.get("claim", "better") for wanted, *_ in asked]
+    margins = [float(wanted.get("margin", 0.0)) for wanted, *_ in asked]
+    answers = judge_all(made, kinds, margins)
+    return [
+        Judged(
+            in_words(dict(beside(a, wanted["of"]))),
+            *(a, b, wanted.get("metric", "area"), kind, comparison, verdict),
+        )
+        for (wanted, a, b), kind, (comparison, verdict) in zip(asked, kinds, answers, strict=True)
+    ]
+
+
+def beside(outcome: Outcome, path: str) -> tuple[tuple[str, str], ...]:
+    """All that sets a case apart but the value at one path, and the options of that part."""
+    return tuple(
+        (name, short(value))
+        for name, value in outcome.case.items()
+        if name != path and not name.startswith(f"{path}.")
+    )
+
+
+def compared(wanted: Mapping[str, Any], a: Outcome, b: Outcome) -> Comparison:
+    metric = wanted.get("metric", "area")
+    scores = [np.asarray(each.scores(metric), np.float64) for each in (a, b)]
+    finite = np.concatenate([x[np.isfinite(x)] for x in scores])
+    worst = float(finite.min()) if len(finite) else 0.0
+    failed = [each.diverged | ~np.isfinite(x) for each, x in zip((a, b), scores, strict=True)]
+    filled = [with_failures(x, bad, worst) for x, bad in zip(scores, failed, strict=True)]
+    counts = (int(failed[0].sum()), int(failed[1].sum()))
+    margin = float(wanted.get("margin", 0.0))
+    return compare(filled[0], filled[1], margin, failed=counts)

@@ -1,0 +1,91 @@
+"""From the cells of a study to tasks: which share a program, and how many to take at once."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hcdyna.experiments.cells import Cell
+from hcdyna.experiments.running import beside_settings
+from hcdyna.planning.budget import MIXING_RATE
+from hcdyna.settings import traced_numbers, with_numbers
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.plain import settings_from_plain, settings_to_plain
+from hcdyna.sweeps.study import Asked
+from hcdyna.sweeps.tasks import Task, in_words, named
+from hcdyna.training.compiled import shared_program
+
+MOST_AGENTS = 240
+"""In a task, where nothing was measured: more gain little on a CPU."""
+
+
+def cells_of(task: Task) -> list[Cell]:
+    """The cells to train; imports the modules that their settings name."""
+    return [cell_from_plain(each) for each in json.loads(task.cells)]
+
+
+def cell_to_plain(cell: Cell) -> dict[str, Any]:
+    """A cell with all that is needed to train it, kernels included."""
+    return cell.plain() | {"settings": settings_to_plain(cell.settings)}
+
+
+def cell_from_plain(plain: Mapping[str, Any]) -> Cell:
+    """The cell that `cell_to_plain` was given."""
+    rest = {name: x for name, x in plain.items() if name != "settings"}
+    if "probe_steps" in rest:
+        rest["probe_steps"] = tuple(rest["probe_steps"])
+    return Cell(settings_from_plain(plain["settings"]), **rest)
+
+
+def program_of(cell: Cell) -> str:
+    """A name for the program of a cell: that of all which differ in traced numbers and ρ only."""
+    free = dict.fromkeys(traced_numbers(cell.settings)) | {MIXING_RATE: None}
+    shared = settings_to_plain(with_numbers(cell.settings, free))
+    looks = [x for i, x in enumerate(beside_settings(cell)) if i != 1]  # any seeds, as many
+    return named([json.dumps([shared, looks], sort_keys=True)])
+
+
+def by_program(asked: Iterable[Asked]) -> dict[str, list[Asked]]:
+    """The cells of each program, those of the same seeds together; SettingsError if the first of a
+    program can't be built."""
+    groups: dict[str, list[Asked]] = {}
+    for each in asked:
+        groups.setdefault(program_of(each.cell), []).append(each)
+    for group in groups.values():
+        try:
+            shared_program([group[0].cell.settings])
+        except SettingsError as error:
+            raise SettingsError(f"{in_words(group[0].case)}: {error}") from None
+        group.sort(key=lambda each: each.cell.first_seed)
+    return groups
+
+
+def split(groups: Mapping[str, list[Asked]], together: Mapping[str, int]) -> list[Task]:
+    """All cells as tasks: of each program at most so many cells `together`, in parts that are as
+    equal as can be, since a program is compiled for its number of agents."""
+    tasks = []
+    for program, group in groups.items():
+        seeds = sorted({each.cell.first_seed for each in group})
+        for first in seeds:
+            some = [each for each in group if each.cell.first_seed == first]
+            parts = -(-len(some) // max(1, together[program]))
+            for number in range(parts):
+                tasks.append(task_of(program, some[number::parts]))
+    return tasks
+
+
+def task_of(program: str, asked: list[Asked]) -> Task:
+    keys = [each.cell.key for each in asked]
+    return Task(
+        id=named(keys),
+        program=program,
+        keys=tuple(keys),
+        cases=tuple(each.case for each in asked),
+        agents=sum(each.cell.seeds for each in asked),
+        steps=asked[0].cell.settings.training.steps,
+        cells=json.dumps([cell_to_plain(each.cell) for each in asked]),
+    )
+
+
+def usual_together(group: list[Asked]) -> int:
+    """Cells of a task where nothing was measured."""
+    return max(1, MOST_AGENTS // group[0].cell.seeds)

@@ -1,0 +1,222 @@
+"""Search for the best settings with Optuna: ask for a batch, train it as tasks, tell the scores.
+
+All of a batch differ in numbers, so they share programs. Between the rounds of a batch the worse
+ones are given up: each round trains those that are left for three times as many steps, the last
+one for all. Optuna's journal is in the store, and so is every cell: an interrupted search goes on.
+
+    search:
+      space:
+        agent.learning_rate: {from: 1e-5, to: 1e-2, scale: log}
+        training.planning_steps: {from: 1, to: 30}
+        search_control.noise: [none, langevin]
+      trials: 48     # in all
+      batch: 16      # at a time
+      rounds: 3      # 1: all are trained to the end
+      metric: last   # or area
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hcdyna.numerics.files import write
+from hcdyna.settings import presets
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import shown
+from hcdyna.settings.plain import settings_to_plain
+from hcdyna.sweeps.extras import needed
+from hcdyna.sweeps.outcomes import outcomes
+from hcdyna.sweeps.report import report
+from hcdyna.sweeps.status import Status
+from hcdyna.sweeps.store import SweepStore
+from hcdyna.sweeps.study import Study, settings_of
+from hcdyna.sweeps.sweep import Engine, Resources, add, engine, run
+from hcdyna.sweeps.tasks import Case, in_words
+from hcdyna.sweeps.values import bounds, rounded
+from hcdyna.sweeps.wanted import Wanted
+
+GROWTH = 3
+"""Steps of a round over those of the round before; as many times fewer go on."""
+
+
+def search(
+    study: Study,
+    folder: str | Path,
+    on: Engine = "local",
+    resources: Resources = Resources(),  # noqa: B008 (frozen)
+    say: Callable[[str], Any] = print,
+    follow: Callable[[Status], None] | None = None,
+) -> Path:
+    """Search as the study says; the winner, as the path of a preset."""
+    optuna = needed("optuna", "--search")
+    wanted = Wanted.of(study)
+    space = distributions(optuna, study, wanted)
+    engine(on).workers(resources)  # what is missing is said before anything starts
+    if "://" in str(folder):
+        raise SettingsError(f"--search: {folder}: Optuna's journal needs a store in a folder")
+    store = SweepStore.create(folder)
+    store.place.demand_writable()
+    trials = opened(optuna, store, study)
+
+    def score(batch: list[Any], number: int) -> dict[int, float]:
+        return trained(study, wanted, batch, number, store, on, resources, follow)
+
+    while batch := next_batch(optuna, trials, wanted, space):
+        halve(optuna, trials, batch, wanted.rounds, score)
+        done = len(trials.get_trials(deepcopy=False))
+        say(f"{done} of {wanted.trials} trials, best {best(trials)}")
+    return kept(optuna, store, study, wanted, trials)
+
+
+def next_batch(optuna: Any, trials: Any, wanted: Wanted, space: dict[str, Any]) -> list[Any]:
+    """Trials that were begun before an interruption, and new ones beside them."""
+    running = trials.get_trials(states=(optuna.trial.TrialState.RUNNING,))
+    begun = [optuna.trial.Trial(trials, each._trial_id) for each in running]
+    asked = len(trials.get_trials(deepcopy=False))
+    more = min(wanted.batch - len(begun), wanted.trials - asked)
+    return begun + [trials.ask(fixed_distributions=space) for _ in range(max(0, more))]
+
+
+def halve(
+    optuna: Any,
+    trials: Any,
+    batch: list[Any],
+    rounds: int,
+    score: Callable[[list[Any], int], dict[int, float]],
+) -> None:
+    """Train a batch in rounds, give up the worse ones after each, and tell Optuna of all."""
+    states = optuna.trial.TrialState
+    for number in range(rounds):
+        scores = score(batch, number)
+        for each in batch:
+            if each.number not in scores:
+                trials.tell(each, state=states.FAIL)
+        ranked = [each for each in batch if each.number in scores]
+        ranked.sort(key=lambda each: -scores[each.number])
+        last = number == rounds - 1
+        stay = len(ranked) if last else math.ceil(len(ranked) / GROWTH)
+        for each in ranked[stay:]:
+            each.report(scores[each.number], number)
+            trials.tell(each, state=states.PRUNED)
+        batch = ranked[:stay]
+    for each in batch:
+        trials.tell(each, scores[each.number])
+
+
+def opened(optuna: Any, store: SweepStore, study: Study) -> Any:
+    """Optuna's study, from its journal in the store if there is one."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    journal = store.place.root / "search" / "journal.log"
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    begun = len(journal.read_bytes()) if journal.exists() else 0  # not the same guesses again
+    backend = optuna.storages.journal.JournalFileBackend(str(journal))
+    return optuna.create_study(
+        study_name=study.name,
+        storage=optuna.storages.JournalStorage(backend),
+        direction="maximize",
+        load_if_exists=True,
+        sampler=optuna.samplers.TPESampler(seed=begun, constant_liar=True),
+    )
+
+
+def distributions(optuna: Any, study: Study, wanted: Wanted) -> dict[str, Any]:
+    """Where each value may lie: whole numbers for a field that holds such, or one of a list."""
+    plain = settings_to_plain(settings_of(study.preset, study.settings))
+    found = {}
+    for path, given in wanted.space.items():
+        if isinstance(given, list | tuple) and given:
+            found[path] = optuna.distributions.CategoricalDistribution(list(given))
+            continue
+        if not isinstance(given, Mapping):
+            raise SettingsError(f"search: {path} = {shown(given)}: must be a range or a list")
+        low, high = bounds(f"search: {path}", given)
+        log = given.get("scale") == "log"
+        part, _, field = path.partition(".")
+        whole = type(plain.get(part, {}).get(field)) is int
+        kind = "IntDistribution" if whole else "FloatDistribution"
+        if whole:
+            low, high = int(low), int(high)
+        found[path] = getattr(optuna.distributions, kind)(low, high, log=log)
+    return found
+
+
+def trained(
+    study: Study,
+    wanted: Wanted,
+    batch: list[Any],
+    number: int,
+    store: SweepStore,
+    on: Engine,
+    resources: Resources,
+    follow: Callable[[Status], None] | None,
+) -> dict[int, float]:
+    """Trial → score after one round; those without one have failed."""
+    part = round_of(study, wanted, [case_of(trial.params) for trial in batch], number)
+    add(part, store.place.root, engine(on).workers(resources), calibrate=False)
+    run(store, on, resources, follow)
+    found = {in_words(each.case): each for each in outcomes(store, part)}
+    scores = {}
+    for trial in batch:
+        outcome = found.get(in_words(case_of(trial.params)))
+        if outcome is None:
+            continue
+        score = float(np.mean(outcome.scores(wanted.metric)))
+        if math.isfinite(score) and not outcome.diverged.all():
+            scores[trial.number] = score
+    return scores
+
+
+def round_of(study: Study, wanted: Wanted, cases: list[Case], number: int) -> Study:
+    """The study of one round: these cases, for a share of the steps."""
+    settings = settings_of(study.preset, study.settings)
+    every, steps = settings.evaluation.every, settings.training.steps
+    share = steps / GROWTH ** (wanted.rounds - 1 - number)
+    least = settings.training.warmup + every
+    steps = min(steps, max(least, round(share / every) * every))
+    unique = {in_words(case): {"settings": case} for case in cases}
+    return replace(
+        study,
+        name=f"{study.name}-search",
+        settings={**study.settings, "training.steps": steps},
+        vary={},
+        grids=list(unique.values()),
+        compare=(),
+        search=None,
+    )
+
+
+def case_of(params: Mapping[str, Any]) -> Case:
+    """The values of a trial, with six digits, as they are trained."""
+    return {path: rounded(x) if isinstance(x, float) else x for path, x in params.items()}
+
+
+def best(trials: Any) -> str:
+    """The winner so far, in words."""
+    try:
+        winner = trials.best_trial
+    except ValueError:  # Optuna has none
+        return "none yet"
+    return f"{winner.value:.5g} with {in_words(case_of(winner.params))}"
+
+
+def kept(optuna: Any, store: SweepStore, study: Study, wanted: Wanted, trials: Any) -> Path:
+    """Write the winner as a preset, and a page of all that were trained to the end."""
+    try:
+        winner = case_of(trials.best_trial.params)
+    except ValueError:
+        raise SettingsError("--search: no trial has a finite score") from None
+    path = store.place.root / "search" / "best.yaml"
+    settings = settings_of(study.preset, {**study.settings, **winner})
+    words = f"# The winner of {study.name}: {best(trials)}.\n"
+    write(path, (words + presets.dump(settings)).encode())
+    complete = trials.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
+    ended = [case_of(each.params) for each in complete]
+    final = round_of(study, wanted, ended, wanted.rounds - 1)
+    report(store, path.with_name("report.html"), [final])
+    return path

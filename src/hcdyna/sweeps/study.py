@@ -1,0 +1,201 @@
+"""A study: which settings, which of their values, and how many seeds; as Python or as YAML."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from hcdyna.experiments.cells import Cell
+from hcdyna.settings import CHOICES, Settings, presets
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import shown
+from hcdyna.settings.hints import did_you_mean
+from hcdyna.settings.plain import settings_from_plain, settings_to_plain
+from hcdyna.sweeps.checks import check
+from hcdyna.sweeps.tasks import Case
+from hcdyna.sweeps.values import values
+
+PARTS = (*CHOICES, "training", "evaluation")
+MOST_CELLS = 1_000_000
+USUAL_BLOCK = 30
+"""Seeds of a cell, where the study does not say."""
+
+
+class Asked(NamedTuple):
+    """A cell of a study, and what sets it apart."""
+
+    case: Case
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Study:
+    """Settings × values × seeds.
+
+    >>> study = Study("rates", vary={"agent.learning_rate": [1e-4, 1e-3]}, seeds=60)
+    >>> [(asked.case, asked.cell.first_seed) for asked in study.cells()][:2]
+    [({'agent.learning_rate': 0.0001}, 0), ({'agent.learning_rate': 0.0001}, 30)]
+    """
+
+    name: str = "study"
+    preset: str | None = None
+    """Where the defaults are from; the usual one of the environment if not given."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Path → value, for all cells: {"environment": "MountainCar", "training.steps": 50_000}."""
+    vary: Mapping[str, Any] = field(default_factory=dict)
+    """Path → values: a list, or {"from": 1e-5, "to": 1e-2, "count": 7, "scale": "log"}."""
+    grids: Sequence[Mapping[str, Any]] = ()
+    """Several of such `settings` and `vary`, each on top of the ones above."""
+    seeds: int = 1
+    first_seed: int = 0
+    block: int | None = None
+    """Seeds of one cell; 30 if not given."""
+    together: int | None = None
+    """Cells that one worker trains at a time; as many as take some minutes if not given."""
+    compare: Sequence[Mapping[str, Any]] = ()
+    """Comparisons to judge: {"of": "search_control", "a": "hill_climbing", "b": "replay"}."""
+    search: Mapping[str, Any] | None = None
+    """What to search for, with `--search`: see `hcdyna.sweeps.search`."""
+    paper: Mapping[str, Any] | None = None
+    """Figures of the paper instead: {"figures": ["fig4"], "scale": "quick"}."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @staticmethod
+    def read(path: str | Path) -> Study:
+        """A study from its YAML file; SettingsError, naming the key, for what is not one."""
+        path = Path(path)
+        try:
+            if not path.is_file():
+                raise SettingsError(f"{path}: no such file")
+            content = yaml.load(path.read_text(encoding="utf-8"), presets.Loader)
+        except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError, RecursionError) as error:
+            if isinstance(error, SettingsError):
+                raise
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+            raise SettingsError(f"{path}: can't be read as YAML: {reason}") from None
+        try:
+            return Study.of({"name": path.stem} | content if isinstance(content, dict) else content)
+        except SettingsError as error:
+            raise SettingsError(f"{path}: {error}") from None
+
+    @staticmethod
+    def of(content: Any) -> Study:
+        """A study from plain data, such as `plain` gives."""
+        known = [each.name for each in fields(Study)]
+        if not isinstance(content, Mapping):
+            raise SettingsError("a study must be a mapping, with keys such as vary and seeds")
+        for key in content:
+            if key not in known:
+                hint = did_you_mean(str(key), known)
+                raise SettingsError(f"unknown key {shown(key)}: {hint}known: {', '.join(known)}")
+        return Study(**content)
+
+    def plain(self) -> dict[str, Any]:
+        """All that was given, for files."""
+        usual = Study()
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: x for name, x in found.items() if name == "name" or x != getattr(usual, name)}
+
+    def cells(self) -> list[Asked]:
+        """Every cell, in the order in which the study names them."""
+        if self.paper is not None:
+            return of_the_paper(self.paper)
+        found = [
+            Asked(case, Cell(made, count, first_seed=first))
+            for case, made in self.cases()
+            for first, count in self.blocks()
+        ]
+        if len(found) > MOST_CELLS:
+            raise SettingsError(f"{len(found)} cells: must be at most {MOST_CELLS}")
+        return found
+
+    def cases(self) -> Iterator[tuple[Case, Settings]]:
+        """Each combination of values, and the settings that it amounts to."""
+        known: dict[Any, Settings] = {}
+        for grid in self.grids or ({},):
+            fixed = {**self.settings, **grid.get("settings", {})}
+            varied = {**self.vary, **grid.get("vary", {})}
+            lists = [values(path, given) for path, given in varied.items()]
+            for chosen in itertools.product(*lists):
+                case = dict(zip(varied, chosen, strict=True))
+                apart = case if not self.grids else {**grid.get("settings", {}), **case}
+                yield apart, settings_of(self.preset, {**fixed, **case}, known)
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """First seed and number of seeds of each block."""
+        size, last = self.block or USUAL_BLOCK, self.first_seed + self.seeds
+        return [(at, min(size, last - at)) for at in range(self.first_seed, last, size)]
+
+    def only(self, case: Case, **changes: Any) -> Study:
+        """This study at one combination of values, to look closer at it."""
+        return replace(self, settings={**self.settings, **case}, vary={}, grids=(), **changes)
+
+
+def settings_of(
+    preset: str | None, given: Mapping[str, Any], known: dict[Any, Settings] | None = None
+) -> Settings:
+    """The settings of a preset with some values by path. A choice is a name, or a mapping of a name
+    and fields; a field is named as part.field. `known` keeps what was read of presets."""
+    choices: dict[str, str] = {}
+    options: dict[str, Any] = {}
+    for path, value in given.items():
+        if path in CHOICES:
+            named = dict(value) if isinstance(value, Mapping) else {"name": value}
+            name = named.pop("name", None)
+            name = "true" if name is True and path == "model" else name
+            if not isinstance(name, str):
+                raise SettingsError(f"{path} = {shown(value)}: must be a name, or have one")
+            choices[path] = name
+            options |= {f"{path}.{key}": x for key, x in named.items()}
+        elif path.partition(".")[0] not in PARTS or "." not in path:
+            hint = did_you_mean(path.partition(".")[0], PARTS)
+            raise SettingsError(
+                f"{path}: no such setting: {hint}a path is one of {', '.join(CHOICES)}, or begins "
+                f"with one of {', '.join(PARTS)}, as in training.steps"
+            )
+    plain = settings_to_plain(_preset(preset, choices, {} if known is None else known))
+    for path, value in {**options, **{k: v for k, v in given.items() if "." in k}}.items():
+        *outer, last = path.split(".")
+        inside: Any = plain
+        for name in outer:
+            inside = inside.get(name) if isinstance(inside, Mapping) else None
+        if not isinstance(inside, dict):
+            raise SettingsError(f"{path} = {shown(value)}: there is no such part")
+        inside[last] = value
+    return settings_from_plain(plain)
+
+
+def _preset(preset: str | None, choices: Mapping[str, str], known: dict[Any, Settings]) -> Settings:
+    name = preset or presets.usual_for(choices.get("environment"))
+    key = (name, *sorted(choices.items()))
+    if key not in known:
+        known[key] = presets.settings(name, **choices)
+    return known[key]
+
+
+def of_the_paper(given: Mapping[str, Any]) -> list[Asked]:
+    """The cells of figures of the paper, by their labels."""
+    from hcdyna.experiments.paper import FIGURES, figure
+    from hcdyna.experiments.paper.scale import SCALES
+
+    names, scale = given.get("figures"), given.get("scale", "quick")
+    if scale not in SCALES or set(given) - {"figures", "scale"}:
+        raise SettingsError(
+            f"paper = {shown(dict(given))}: must have figures and a scale, one of "
+            f"{', '.join(SCALES)}"
+        )
+    if not isinstance(names, list | tuple) or not set(names) <= set(FIGURES):
+        raise SettingsError(f"paper: figures must be a list of some of {', '.join(FIGURES)}")
+    found = [
+        Asked({"figure": name, "label": label}, cell)
+        for name in names
+        for label, cell in figure(name).cells(SCALES[scale]).items()
+    ]
+    return list({asked.cell.key: asked for asked in reversed(found)}.values())[::-1]

@@ -1,0 +1,152 @@
+"""From a study to a store full of cells: plan, say what it takes, and start workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.words import count
+from hcdyna.sweeps import calibration, planning
+from hcdyna.sweeps.calibration import Measured
+from hcdyna.sweeps.status import Status, duration, status
+from hcdyna.sweeps.store import PATIENCE, SweepStore
+from hcdyna.sweeps.study import Asked, Study
+from hcdyna.sweeps.tasks import Task
+
+Say = Callable[[str], None]
+Engine = Literal["local", "ray", "slurm"]
+ENGINES = ("local", "ray", "slurm")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What to start, and what each worker gets."""
+
+    workers: int | None = None
+    """How many; as many as there are devices, cores or tasks if not given."""
+    cores: int = 1
+    """CPU cores of each."""
+    gpus: float | None = None
+    """GPUs of each, 0.25 for a quarter; one if there are any, and not told otherwise."""
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """For the engine: the address of a Ray cluster, or options of Slurm such as partition."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study amounts to."""
+
+    study: Study
+    groups: dict[str, list[Asked]]
+    """The cells that are missing, by program."""
+    tasks: list[Task]
+    done: list[Task]
+    """Cells that are there already."""
+    listed: int
+    """Cells that another study of this store has asked for."""
+    measured: dict[str, Measured]
+    workers: int
+
+    def line(self) -> str:
+        """How much that is, in a line."""
+        agents = sum(task.agents for task in self.tasks)
+        cells = sum(len(task.keys) for task in self.tasks)
+        words = [
+            f"{self.study.name}: {count(agents, 'agent')} in {count(cells, 'cell')}",
+            f"{count(len(self.groups), 'program')}, {count(len(self.tasks), 'task')}",
+        ]
+        there = sum(len(task.keys) for task in self.done)
+        words += [f"{count(there, 'cell')} there already"] if there else []
+        words += [f"{count(self.listed, 'cell')} of other studies"] if self.listed else []
+        seconds = calibration.seconds(self.groups, self.tasks, self.measured, self.workers)
+        if seconds is not None:
+            device = next(iter(self.measured.values())).device
+            parts = f"{len(self.measured)} of {count(len(self.groups), 'program')} measured"
+            words.append(
+                f"about {duration(seconds)} ({seconds * self.workers / 3600:.2g} hours of work) "
+                f"with {count(self.workers, 'worker')} like this machine's {device} ({parts})"
+            )
+        return "; ".join(words)
+
+
+def plan(study: Study, store: SweepStore | None, workers: int = 1, calibrate: bool = True) -> Plan:
+    """What is to be done for a study, given what a store has or was asked for already."""
+    known = {key for task in store.tasks() for key in task.keys} if store else set()
+    done = store.scan().done if store else set()
+    asked = {each.cell.key: each for each in study.cells()}
+    new = [each for key, each in asked.items() if key not in known]
+    missing = [each for each in new if each.cell.key not in done]
+    groups = planning.by_program(missing)
+    measured = {}
+    if calibrate and groups:
+        measured = calibration.calibrate(groups, workers)
+    together = {
+        name: study.together or calibration.together(group, measured.get(name), workers)
+        for name, group in groups.items()
+    }
+    there = planning.by_program([each for each in new if each.cell.key in done])
+    ready = planning.split(there, {name: planning.usual_together(x) for name, x in there.items()})
+    listed = len(asked) - len(new)
+    return Plan(study, groups, planning.split(groups, together), ready, listed, measured, workers)
+
+
+def add(
+    study: Study,
+    folder: str | Path,
+    workers: int = 1,
+    calibrate: bool = True,
+    patience: float = PATIENCE,
+) -> tuple[SweepStore, Plan]:
+    """The store of a study, with its tasks in it."""
+    store = SweepStore.create(folder, patience)
+    store.place.demand_writable()
+    planned = plan(study, store, workers, calibrate)
+    with store.alone("plan"):
+        # Another sweep may have been quicker while this one was measuring.
+        known = {key for task in store.tasks() for key in task.keys}
+        fresh = [x for x in (*planned.tasks, *planned.done) if not known.issuperset(x.keys)]
+        store.add(study, fresh)
+    return store, planned
+
+
+def engine(name: str) -> Any:
+    """The module of an engine, with `run(folder, resources, follow)` and `workers(resources)`."""
+    if name not in ENGINES:
+        raise SettingsError(f"on = {name!r}: must be one of {', '.join(ENGINES)}")
+    return importlib.import_module(f"hcdyna.sweeps.engines.{name}")
+
+
+def sweep(
+    study: Study,
+    folder: str | Path,
+    on: Engine = "local",
+    resources: Resources = Resources(),  # noqa: B008 (frozen)
+    say: Say = print,
+    calibrate: bool = True,
+    follow: Callable[[Status], None] | None = None,
+) -> Status:
+    """Train all cells of a study on an engine; how the store stands then. Cells that are there are
+    not trained again, so an interrupted call goes on where it was."""
+    chosen = engine(on)
+    store, planned = add(study, folder, chosen.workers(resources), calibrate)
+    say(planned.line())
+    return run(store, on, resources, follow)
+
+
+def run(
+    store: SweepStore,
+    on: Engine,
+    resources: Resources,
+    follow: Callable[[Status], None] | None = None,
+) -> Status:
+    """Let workers do all that a store asks for."""
+    now = status(store)
+    if not now.finished:
+        engine(on).run(store, resources, follow or (lambda status: None))
+        now = status(store)
+    return now

@@ -1,0 +1,241 @@
+"""The worker that all engines start: takes tasks from a store until none is left."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from hcdyna.experiments.running import KEPT, live, trainer_of
+from hcdyna.experiments.unfinished import Unfinished
+from hcdyna.numerics.caches import not_private, trim
+from hcdyna.numerics.devices import MOST_KEPT, start
+from hcdyna.runs.saving import interruptions
+from hcdyna.settings.errors import Interrupted, NotWritten, SettingsError, words_of
+from hcdyna.sweeps.leases import Lease, LostLease
+from hcdyna.sweeps.places import Folder
+from hcdyna.sweeps.planning import cells_of
+from hcdyna.sweeps.store import Scan, SweepStore
+from hcdyna.sweeps.tasks import Task, in_words
+from hcdyna.training.compiled import forget_programs
+
+DECIDES_BITS = ("hcdyna", "jax", "jaxlib", "numpy", "device")
+"""Versions that a cell tells; what else there is to say of its making is in done/."""
+PAUSE = 1.0
+"""Seconds between two looks, while other workers train all that is left."""
+
+Say = Callable[[str], None]
+
+
+class Requeue(Interrupted):
+    """The worker was asked to stop; what it had begun is saved and will be taken up again."""
+
+    exit_code = 75
+
+
+class Worker:
+    """One process that trains tasks of a store."""
+
+    def __init__(self, store: SweepStore, say: Say, stop: threading.Event) -> None:
+        self.store, self.say, self.stop = store, say, stop
+        self.compiled: list[str] = []
+        self.trained = 0
+
+    def work(self, seconds: float = math.inf, wait: bool = True) -> int:
+        """Train until nothing is left, or so many seconds have passed; how many tasks that were.
+        It waits for what other workers hold, since they may go, unless told not to `wait`."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.stop.is_set():
+                raise Requeue("interrupted; what is left will be taken up again")
+            scan = self.store.scan()
+            left = self.waiting(scan)
+            if not left:
+                self.clear_up(scan)
+                break
+            task, lease = self.next(left, scan)
+            if task is not None and lease is not None:
+                self.attempt(task, lease)
+            elif wait:
+                self.stop.wait(min(PAUSE, self.store.patience / 4))
+            else:
+                break
+        return self.trained
+
+    def waiting(self, scan: Scan) -> list[Task]:
+        """Tasks that are neither done nor set aside; some may be held by others."""
+        aside = self.store.aside(scan.failed)
+        return [
+            task
+            for task in self.store.tasks()
+            if task.id not in aside and not scan.done.issuperset(task.keys)
+        ]
+
+    def clear_up(self, scan: Scan) -> None:
+        """Remove what workers that were killed have left of tasks which they had just finished."""
+        for task in self.store.tasks():
+            if task.id in scan.held:
+                self.store.take(task, scan)
+
+    def next(self, left: list[Task], scan: Scan) -> tuple[Task | None, Lease | None]:
+        """A task to train, and its lease: first of programs that are compiled here, then of those
+        that fewest others are busy with."""
+        busy: dict[str, int] = {}
+        for task in left:
+            if task.id in scan.held:
+                busy[task.program] = busy.get(task.program, 0) + 1
+
+        def rank(task: Task) -> tuple[bool, bool, int]:
+            new = task.program not in self.compiled
+            return task.id in scan.held, new, busy.get(task.program, 0) if new else 0
+
+        for task in sorted(left, key=rank):
+            lease = self.store.take(task, scan)
+            if lease is not None:
+                return task, lease
+        return None, None
+
+    def attempt(self, task: Task, lease: Lease) -> None:
+        """Train a task, and see to it that it ends in one of the ways that others understand."""
+        try:
+            with lease.renewed(self.store.patience):
+                about = train(self.store, task, lease, self.say, self.stop)
+        except LostLease as lost:
+            self.say(str(lost))
+            return
+        except Interrupted as stop:
+            self.store.place.keep_checkpoints(task.id, lease.number)
+            lease.release()
+            raise Requeue(f"{stop}") from None
+        except Exception as error:
+            self.failed(task, lease, error)
+            return
+        self.store.done(task, about)
+        self.store.finished(task, lease)
+        self.trained += 1
+        self.remember(task.program)
+
+    def failed(self, task: Task, lease: Lease, error: Exception) -> None:
+        """Note a failure; a mistake in the settings is one that no second attempt can mend. What is
+        no fault of the task, a full disk, is raised again."""
+        if not lease.is_mine():
+            self.say(f"task {task.id}: another worker has taken it over")
+            return
+        if isinstance(error, NotWritten):
+            lease.release()
+            raise error
+        line = f"{type(error).__name__}: {words_of(error)}"
+        about = self.store.fail(task, line, aside=isinstance(error, SettingsError))
+        lease.release()
+        end = "set aside" if about["aside"] else "it will be tried again"
+        self.say(f"{in_words(task.cases[0])}: {line}; {end}")
+
+    def remember(self, program: str) -> None:
+        """Note that a program is compiled; of too many all are let go."""
+        if program in self.compiled:
+            return
+        if len(self.compiled) >= KEPT:
+            forget_programs()
+            self.compiled.clear()
+        self.compiled.append(program)
+
+
+def train(
+    store: SweepStore, task: Task, lease: Lease, say: Say, stop: threading.Event
+) -> dict[str, Any]:
+    """Train or resume a task, and publish its cells; what to note of it."""
+    begin = time.monotonic()
+    cells = cells_of(task)
+    trainer = trainer_of(cells)
+    try:
+        trainer.demand_memory()
+    except SettingsError as error:  # a larger machine may have enough
+        raise MemoryError(str(error)) from None
+    unfinished = Unfinished(store.place.checkpoints(task.id, lease.number), trainer)
+    saved = [unfinished.last]
+
+    def on_step(step: int) -> None:
+        kept = unfinished.saver
+        done = kept.progress.steps[kept.saved - 1] if kept is not None else 0
+        lease.tell(store.patience, step=step, saved=done)
+        if saved[0] != unfinished.last:
+            saved[0] = unfinished.last
+            store.place.keep_checkpoints(task.id, lease.number)
+        if lease.lost.is_set():
+            raise LostLease(f"task {task.id}: another worker has taken it over")
+
+    results = live(cells, trainer, unfinished, lambda line: None, stop, on_step)
+    lease.renew()
+    full = results[0].record
+    versions = {name: full["versions"][name] for name in DECIDES_BITS}
+    record = {"versions": versions, "kernels": full["kernels"], "commit": full["commit"]}
+    twice = [cell for cell in cells if store.has(cell.key)]
+    for cell, result in zip(cells, results, strict=True):
+        if cell not in twice:
+            store.publish(cell, replace(result, record=record))
+    seconds = time.monotonic() - begin
+    say(f"{in_words(task.cases[0])}: {len(cells)} cells, {task.agents} agents, {seconds:.1f} s")
+    return {
+        "seconds": round(seconds, 3),
+        "agents": task.agents,
+        "steps": task.steps,
+        "twice": len(twice),
+        "repeated": lease.content["repeated"],
+        "deaths": lease.content["deaths"],
+        "host": lease.content["host"],
+        "pid": lease.content["pid"],
+        "started": full["started"],
+        "device": versions["device"],
+        "devices": full["versions"]["devices"],
+        "platform": full["versions"]["platform"],
+    }
+
+
+def work(folder: str | Path, say: Say = print, seconds: float = math.inf, wait: bool = True) -> int:
+    """Take tasks from a store until none is left; how many were trained here."""
+    store = SweepStore.open(folder)
+    store.place.demand_writable()
+    share_compiled_programs(store)
+    start()  # if JAX does not, that is no fault of a task
+    with interruptions() as stop:
+        return Worker(store, say, stop).work(seconds, wait)
+
+
+def share_compiled_programs(store: SweepStore) -> None:
+    """Let JAX keep what it compiles in the store, for all workers on machines like this one, unless
+    the user has told it where, or others could write there."""
+    known = jax.config.values["jax_compilation_cache_dir"]
+    if known is not None or not isinstance(store.place, Folder):
+        return
+    folder = store.place.root / "compiled" / kind_of_machine()
+    folder.mkdir(parents=True, exist_ok=True)
+    problem = not_private(store.place.root) or not_private(folder)
+    if problem is not None:
+        warnings.warn(
+            f"{store.place}: {problem}, so compiled programs are not shared", stacklevel=2
+        )
+        return
+    trim(folder, MOST_KEPT)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def kind_of_machine() -> str:
+    """A name for all machines that can run the same compiled programs."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        known = [line for line in lines if line.startswith(("model name", "flags"))][:2]
+    except OSError:
+        known = [platform.processor()]
+    text = json.dumps([platform.machine(), jax.__version__, *known])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,89 @@
+"""Workers under Ray and Slurm; skipped where these are not installed."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+from small_studies import SETTINGS, cells_of
+
+from hcdyna.settings.errors import SettingsError
+from hcdyna.sweeps import extras
+from hcdyna.sweeps.engines import ray as ray_engine
+from hcdyna.sweeps.engines import slurm
+from hcdyna.sweeps.status import status
+from hcdyna.sweeps.sweep import Resources, engine, run
+
+LONG = SETTINGS | {"training.steps": 30_000, "evaluation.every": 500}
+
+
+@pytest.mark.parametrize(
+    ("package", "needs"),
+    [("ray", ray_engine.workers), ("submitit", slurm.workers)],
+)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(package, needs, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SettingsError, match=rf"needs {package}; pip install 'hcdyna\[\w+\]'"):
+        needs(Resources())
+    assert package in extras.EXTRAS
+
+
+def test_an_unknown_engine_is_named():
+    with pytest.raises(SettingsError, match="on = 'mars': must be one of local, ray, slurm"):
+        engine("mars")
+
+
+@pytest.mark.slow
+def test_a_job_of_slurm_saves_at_the_signal_for_preemption_and_is_queued_again(
+    make_store, make_worker
+):
+    """With submitit's local executor, which runs and queues jobs as Slurm would."""
+    pytest.importorskip("submitit")
+    quiet, store, told = make_store("quiet", settings=LONG), make_store(settings=LONG), []
+    make_worker(quiet)[0].work()
+    over = threading.Event()
+
+    def preempt():
+        while not told and not over.is_set():
+            busy = [x for x in status(store).where if store.place.names("done") and not x.gone]
+            for each in busy[:1]:
+                os.kill(each.pid, signal.SIGUSR2)
+                told.append(each)
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=preempt, daemon=True)
+    thread.start()
+    options = {"cluster": "local", "time": "10"}
+    run(store, "slurm", Resources(workers=1, options=options))
+    over.set()
+    thread.join()
+    assert cells_of(store) == cells_of(quiet)
+    logs = "".join(path.read_text() for path in (store.place.root / "slurm").rglob("*_log.*"))
+    assert "Requeued job" in logs
+    assert told[0].task.id in {x.removesuffix(".json") for x in store.place.names("done")}
+
+
+@pytest.mark.slow
+def test_workers_of_ray_make_the_same_cells_though_one_is_killed(make_store, make_worker):
+    ray = pytest.importorskip("ray")
+    quiet, store = make_store("quiet", settings=LONG), make_store(settings=LONG)
+    make_worker(quiet)[0].work()
+    over, killed = threading.Event(), []
+
+    def kill():
+        while not killed and not over.wait(0.05):
+            busy = [x for x in status(store).where if store.place.names("done") and not x.gone]
+            for each in busy[:1]:
+                os.kill(each.pid, signal.SIGKILL)
+                killed.append(each.pid)
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    run(store, "ray", Resources(workers=1))
+    over.set()
+    thread.join()
+    assert killed
+    assert not ray.is_initialized()
+    assert cells_of(store) == cells_of(quiet)

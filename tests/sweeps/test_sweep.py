@@ -1,0 +1,160 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from small_studies import SETTINGS, cells_of, small
+
+from hcdyna.cli import main
+from hcdyna.settings.errors import RunError
+from hcdyna.sweeps import calibration
+from hcdyna.sweeps.engines import local
+from hcdyna.sweeps.planning import by_program
+from hcdyna.sweeps.status import status
+from hcdyna.sweeps.store import SweepStore
+from hcdyna.sweeps.sweep import Resources, plan, run
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The small study as a file."""
+    path = tmp_path / "small.yaml"
+    study = small().plain()
+    path.write_text(json.dumps(study))  # which is YAML, too
+    return path
+
+
+def test_a_sweep_from_the_command_line(file, tmp_path, capsys, make_store, make_worker):
+    store = tmp_path / "out"
+    words = ["sweep", str(file), "--store", str(store), "--workers", "1"]
+    assert main([*words, "--dry-run", "--no-calibrate"]) == 0
+    assert "small: 8 agents in 4 cells; 1 program, 4 tasks" in capsys.readouterr().out
+    assert not store.exists()
+    assert main([*words, "--no-calibrate"]) == 0
+    assert "4 of 4 cells done" in capsys.readouterr().out
+    assert main(["status", str(store)]) == 0
+    assert "4 of 4 cells done" in capsys.readouterr().out
+    assert main([*words, "--no-calibrate"]) == 0, "nothing is left to do"
+    other = make_store("other")
+    make_worker(other)[0].work()
+    assert cells_of(SweepStore.open(store)) == cells_of(other)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sweep none.yaml", "none.yaml: no such file"),
+        ("sweep small.yaml --options x", "--options x: must be name=value"),
+        ("sweep small.yaml --on mars", "invalid choice"),
+        ("work nowhere", "nowhere: not the store of a sweep"),
+        ("status nowhere", "nowhere: not the store of a sweep"),
+    ],
+)
+def test_mistakes_get_one_line(words, said, file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert printed.count("\n") == 1
+
+
+def test_workers_that_can_not_start_are_given_up(make_store, monkeypatch):
+    store = make_store()
+    monkeypatch.setenv("JAX_PLATFORMS", "mars")
+    with pytest.raises(RunError, match=r"worker gave up: .*no device to run on"):
+        run(store, "local", Resources(workers=1))
+    assert not store.place.names("failed")
+
+
+def test_a_worker_ended_by_a_fault_is_a_failure_of_its_task(make_store):
+    store = make_store()
+    lease = store.take(store.tasks()[0], store.scan())
+    lease.content["pid"] = 2**22 + 1
+    lease.renew()
+    local.Slot(store, 0, Resources()).blame(2**22 + 1, "SIGSEGV")
+    assert "ended by SIGSEGV" in status(store).failed_lines()[0]
+
+
+def test_one_worker_a_gpu_or_a_few_cores(monkeypatch):
+    monkeypatch.setattr(local, "visible_gpus", lambda: ["0", "5"])
+    assert local.workers(Resources()) == 2
+    assert local.workers(Resources(gpus=0.25)) == 8
+    assert local.surroundings(1, Resources())["CUDA_VISIBLE_DEVICES"] == "5"
+    shared = local.surroundings(3, Resources(gpus=0.5))
+    assert shared["CUDA_VISIBLE_DEVICES"] == "5"
+    assert shared["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.450"
+    monkeypatch.setattr(local, "available_cores", lambda: 8)
+    assert local.workers(Resources(gpus=0, cores=4)) == 2
+    assert local.surroundings(0, Resources(gpus=0, cores=4))["JAX_NUM_CPU_DEVICES"] == "4"
+
+
+def test_a_calibration_says_how_long_it_takes():
+    study = small(vary={"training.planning_steps": [1, 2], "agent.learning_rate": [0.5, 1.0]})
+    groups = by_program(study.cells())
+    measured = {
+        name: calibration.Measured(2.0, 10.0 * n, 2, "cpu") for n, name in enumerate(groups, 1)
+    }
+    assert calibration.together(next(iter(groups.values())), None, workers=2) == 2
+    long = calibration.Measured(1.0, 1_200.0, 2, "cpu")
+    assert calibration.together(next(iter(groups.values())), long, workers=1) == 1
+    planned = plan(study, None, workers=2, calibrate=False)
+    tasks = planned.tasks
+    assert calibration.seconds(groups, tasks, measured, 2) == (20 + 40 + 2 * 2 * 2) / 2
+    assert calibration.seconds(groups, tasks, {}, 2) is None
+
+
+@pytest.mark.slow
+def test_the_calibration_measures():
+    study = small(settings=SETTINGS | {"training.steps": 500})
+    planned = plan(study, None, workers=1)
+    (found,) = planned.measured.values()
+    assert 0 < found.training < 60
+    assert "with 1 worker like this machine's cpu (1 of 1 program measured)" in planned.line()
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_stopped_goes_on(file, tmp_path, make_store, make_worker):
+    long = SETTINGS | {"training.steps": 20_000, "evaluation.every": 500}
+    file.write_text(json.dumps(small(settings=long).plain()))
+    words = [sys.executable, "-m", "hcdyna", "sweep", str(file), "--no-calibrate", "--workers", "1"]
+    words += ["--store", str(tmp_path / "out")]
+    process = subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (tmp_path / "out/cells").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate()
+    assert process.returncode == 75
+    assert "the same command goes on from there" in said
+    store = SweepStore.open(tmp_path / "out")
+    assert not store.place.names("leases"), "no worker is left"
+    assert subprocess.run(words, check=False, capture_output=True).returncode == 0
+    other = make_store("other", settings=long)
+    make_worker(other)[0].work()
+    assert cells_of(store) == cells_of(other)
+
+
+@pytest.mark.slow
+def test_workers_end_with_who_started_them(file, tmp_path):
+    long = SETTINGS | {"training.steps": 2_000_000, "evaluation.every": 1_000}
+    file.write_text(json.dumps(small(settings=long).plain()))
+    words = [sys.executable, "-m", "hcdyna", "sweep", str(file), "--no-calibrate", "--workers", "1"]
+    process = subprocess.Popen([*words, "--store", str(tmp_path / "out")])
+    store = None
+    while store is None or not status(store).where:
+        time.sleep(0.1)
+        if (tmp_path / "out/store.json").exists():
+            store = SweepStore.open(tmp_path / "out")
+    (worker,) = status(store).where
+    process.kill()
+    process.wait()
+    for _ in range(300):
+        if not os.path.exists(f"/proc/{worker.pid}"):
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(worker.pid, signal.SIGKILL)
+        raise AssertionError("the worker was left behind")
+    assert not store.place.names("leases")
