@@ -34,7 +34,7 @@ class Options:
     seconds: float = 2.0
     """Roughly how long each variant runs in a round."""
     kernels: Kernels = "off"
-    """Whether to use the fused GPU kernels."""
+    """Whether to use the fused kernels."""
 
 
 VARIANTS: dict[str, tuple[int, int, float]] = {

@@ -139,7 +139,7 @@ def test_training_looks_changes_saves_and_is_not_done_twice(tmp_path):
     np.testing.assert_array_equal(seen.returns, plain.returns)
     np.testing.assert_array_equal(flipped.returns[:, :2], plain.returns[:, :2])
     assert plain.steps.tolist() == [20, 40, 60]
-    assert plain.record["kernels"].startswith("plain")
+    assert plain.record["kernels"].startswith(("plain", "fused"))
     assert plain.record["seconds"] > 0
     lines.clear()
     assert running.run_missing(cells, store, lines.append) == 0

@@ -35,7 +35,7 @@ def fit_for(widths: tuple[int, ...], activation: str, rows: int) -> Fit | None:
             vmap_method="broadcast_all",
             input_output_aliases={i: i for i in range(len(shapes))},
         )
-        found: Any = call(
+        found = call(
             *jax.tree.leaves(kept),
             jnp.asarray(rate / (1 - power1), jnp.float32),
             jnp.asarray(1 / (1 - power2), jnp.float32),

@@ -32,12 +32,20 @@ static void random(Call call) {
   const long count = agents_in(call.argument(1), 0);
   const long each = size_of(call.result(0), whole ? 1 : 0);
   auto* bits = call.out<uint32_t>();
-  for (long k = 0; k < count; ++k, bits += whole ? 2 * each : each) {
+  for (long k = 0; k < count; ++k) {
     const uint32_t k0 = keys[2 * k], k1 = keys[2 * k + 1], start = first[k];
-    for (long i = 0; i < each; ++i) {
-      const Block block = threefry(k0, k1, start + uint32_t(i));
-      if (whole) bits[2 * i] = block.x, bits[2 * i + 1] = block.y;
-      else bits[i] = block.x ^ block.y;
+    if (whole) {
+      for (long i = 0; i < each; ++i, bits += 2) {
+        const Block block = threefry(k0, k1, start + uint32_t(i));
+        bits[0] = block.x, bits[1] = block.y;
+      }
+    } else {
+#pragma GCC ivdep
+      for (long i = 0; i < each; ++i) {
+        const Block block = threefry(k0, k1, start + uint32_t(i));
+        bits[i] = block.x ^ block.y;
+      }
+      bits += each;
     }
   }
 }

@@ -136,6 +136,22 @@ INLINE void row_product(const float* x, const float* b, Start start, Finish fini
 
 // to [columns, rows] from [rows, columns], where lines of `to` are `stride` apart
 INLINE void transpose(const float* from, int rows, int columns, float* to, int stride) {
-  for (int i = 0; i < rows; ++i)
+  int i = 0;
+  for (; i + 4 <= rows && columns % 4 == 0; i += 4)
+    for (int j = 0; j < columns; j += 4) {
+      const float* at = from + i * columns + j;
+      const Vec<4> a = load<4>(at), b = load<4>(at + columns);
+      const Vec<4> c = load<4>(at + 2 * columns), d = load<4>(at + 3 * columns);
+      const Vec<4> ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+      const Vec<4> cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+      const Vec<4> ef = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      const Vec<4> gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+      float* place = to + j * stride + i;
+      store<4>(place, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+      store<4>(place + stride, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+      store<4>(place + 2 * stride, __builtin_shufflevector(ef, gh, 0, 1, 4, 5));
+      store<4>(place + 3 * stride, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
+    }
+  for (; i < rows; ++i)
     for (int j = 0; j < columns; ++j) to[j * stride + i] = from[i * columns + j];
 }
