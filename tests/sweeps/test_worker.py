@@ -240,8 +240,8 @@ def test_a_worker_killed_in_the_middle_loses_nothing(make_store, make_worker):
     make_worker(quiet)[0].work()
     words = [sys.executable, "-m", "hcdyna", "work", str(killed.place)]
     process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not killed.place.names("cells") and time.monotonic() < deadline:
+    deadline = time.monotonic() + 300
+    while not killed.scan().done and time.monotonic() < deadline:
         time.sleep(0.02)
     while not killed.place.names("leases") and process.poll() is None:
         time.sleep(0.002)

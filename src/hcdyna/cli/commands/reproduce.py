@@ -34,6 +34,9 @@ class Reproduce:
     """Stores of other machines, to take the cells from that are missing here."""
     seconds: float | None = number(None, at_least=0)
     """Begin no further program after this time; the next call goes on from there."""
+    on: Literal["local", "ray", "slurm"] | None = None
+    """Train as a sweep does, on this machine, a Ray cluster or under Slurm; the store can then be
+    looked at with status, and helped along with work. In this process if not given."""
     runs_only: bool = False
     """Train, and leave pictures and verdicts for later."""
 
@@ -54,7 +57,11 @@ def main(arguments: Sequence[str]) -> None:
         show(reproduction.listing())
         return
     chosen = FIGURES if "all" in options.figures else options.figures
-    missing = reproduction.run(chosen, options.seconds)
+    if options.on is None:
+        missing = reproduction.run(chosen, options.seconds)
+    else:
+        sweep_figures(list(chosen), folder, options)
+        missing = sum(len(reproduction.missing(name)) for name in chosen)
     if missing:
         show(f"{count(missing, 'cell')} still missing: the same command runs them")
     if options.runs_only:
@@ -63,3 +70,15 @@ def main(arguments: Sequence[str]) -> None:
     show(reproduction.write(chosen))
     show(f"{folder / 'index.html'}: all figures and claims")
     show(f"{folder / 'figures'}: the pictures; claims.json and verdicts.md are beside it")
+
+
+def sweep_figures(figures: list[str], folder: Path, options: Reproduce) -> None:
+    """Train the cells of some figures as a study of the store."""
+    from hcdyna.cli.commands.sweep import following
+    from hcdyna.sweeps.study import Study
+    from hcdyna.sweeps.sweep import sweep
+
+    study = Study("paper", paper={"figures": figures, "scale": options.scale})
+    with following() as follow:
+        end = sweep(study, folder, options.on or "local", say=show, calibrate=False, follow=follow)
+    show(*end.failed_lines())

@@ -131,9 +131,10 @@ def verdict_table(claims: list[dict[str, Any]], scale: Scale) -> Table:
 
 
 def cost(records: list[dict[str, Any]]) -> str:
-    """Seconds of the cells that were run, by device."""
+    """Seconds of the cells that were run, by device; those of a sweep are noted beside its cells,
+    not in them."""
     devices: dict[str, float] = {}
     for record in records:
         device = record["versions"]["device"]
-        devices[device] = devices.get(device, 0.0) + record["seconds"]
+        devices[device] = devices.get(device, 0.0) + record.get("seconds", 0.0)
     return ", ".join(f"{seconds:.0f} s on {device}" for device, seconds in devices.items()) or "–"
