@@ -66,7 +66,9 @@ def test_two_sweeps_on_one_store_share_their_cells(make_store, tmp_path, make_wo
     assert status(store).total == status(store).done == 6
     again, planned = add(small(), tmp_path / "store", calibrate=False)
     assert (planned.tasks, planned.listed) == ([], 4)
-    assert len(again.place.names("work")) == 3
+    assert len(again.place.names("work")) == 2
+    add(small(compare=[{"of": "x", "a": 1, "b": 2}]), tmp_path / "store", calibrate=False)
+    assert len(again.studies()) == 2, "a study that asks another question replaces the one before"
 
 
 def test_cells_that_came_from_elsewhere_are_not_trained(make_store, make_worker, tmp_path):

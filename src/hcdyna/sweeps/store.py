@@ -109,14 +109,14 @@ class SweepStore:
             self.place.fetch(f"cells/{cell.key}.{ending}")
         return self.cells.load(cell)
 
-    def add(self, study: Study, tasks: list[Task]) -> None:
-        """Add the tasks of a study; nothing happens if they are there already."""
-        keys = sorted(key for task in tasks for key in task.keys)
-        name = f"{study.name}-{named(keys)[:8]}"
+    def add(self, study: Study, keys: list[str], tasks: list[Task]) -> None:
+        """Add a study, whose cells have these keys, and those of its tasks that are new."""
+        name = f"{study.name}-{named(sorted(keys))[:8]}"
         plain = json.dumps(study.plain(), indent=1, default=str) + "\n"
         self.place.write(f"studies/{name}.json", plain.encode())
-        lines = "".join(f"{task.line()}\n" for task in tasks)
-        self.place.create(f"work/{name}.jsonl", lines.encode())
+        if tasks:
+            lines = "".join(f"{task.line()}\n" for task in tasks)
+            self.place.create(f"work/{name}-{named([lines])[:8]}.jsonl", lines.encode())
 
     def studies(self) -> list[Study]:
         """What was asked for, in the order of names."""

@@ -42,6 +42,8 @@ class Plan:
     """What a study amounts to."""
 
     study: Study
+    keys: list[str]
+    """Of all its cells."""
     groups: dict[str, list[Asked]]
     """The cells that are missing, by program."""
     tasks: list[Task]
@@ -92,7 +94,10 @@ def plan(study: Study, store: SweepStore | None, workers: int = 1, calibrate: bo
     there = planning.by_program([each for each in new if each.cell.key in done])
     ready = planning.split(there, {name: planning.usual_together(x) for name, x in there.items()})
     listed = len(asked) - len(new)
-    return Plan(study, groups, planning.split(groups, together), ready, listed, measured, workers)
+    return Plan(
+        study, list(asked), groups, planning.split(groups, together), ready, listed, measured,
+        workers,
+    )  # fmt: skip
 
 
 def add(
@@ -110,7 +115,7 @@ def add(
         # Another sweep may have been quicker while this one was measuring.
         known = {key for task in store.tasks() for key in task.keys}
         fresh = [x for x in (*planned.tasks, *planned.done) if not known.issuperset(x.keys)]
-        store.add(study, fresh)
+        store.add(study, planned.keys, fresh)
     return store, planned
 
 
