@@ -1,12 +1,26 @@
 """The best policy of each agent is kept, whatever comes after it."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
 
-from hcdyna import Evaluation, RunError, Settings, SettingsError, Training, load, resume, train
+from hcdyna import (
+    DQN,
+    Evaluation,
+    Hosted,
+    RunError,
+    Settings,
+    SettingsError,
+    Training,
+    load,
+    resume,
+    train,
+)
 from hcdyna.cli import main
-from hcdyna.runs.best import PREFIX
+from hcdyna.runs.best import PREFIX, Best
+from hcdyna.runs.progress import Progress
 from hcdyna.runs.store import Store
 
 SETTINGS = Settings(
@@ -76,6 +90,41 @@ def test_a_network_is_kept_without_what_the_policy_does_not_read(run):
     obs = np.random.default_rng(0).uniform(0, 1, (50, 2))
     assert np.array_equal(load(run.folder).best(8).predict(obs), run.best(8).predict(obs))
     assert jax.tree.structure(run.best(8).state) == jax.tree.structure(run.agent(8).state)
+
+
+def test_on_the_host_it_reads_observations_as_it_did(tmp_path):
+    """Of warm-up alone, so that little has to be compiled."""
+    settings = Settings(
+        environment=Hosted("CartPole-v1", scaling=True),
+        agent=DQN(hidden=(4,)),
+        search_control="replay",
+        training=Training(steps=40, warmup=40, batch_size=4, replay_size=50),
+        evaluation=Evaluation(every=20),
+    )
+    run = train(settings, seeds=2, out=tmp_path)
+    obs = np.random.default_rng(0).normal(size=(50, 4))
+    for best in (run.best(1), load(tmp_path).best(1)):
+        assert np.array_equal(best.scale, run.agent(1).scale)
+        assert np.array_equal(best.value(obs), run.agent(1).value(obs)), "nothing was learned"
+    returns, _ = run.evaluate(episodes=2, best=True)
+    assert np.array_equal(returns, run.evaluate(episodes=2)[0])
+
+
+def test_an_agent_that_never_had_a_finite_return_has_none(whole):
+    best = Best(3)
+    best.look(whole.final(), progress_of(whole, [np.nan, 5.0, -np.inf]))
+    run = dataclasses.replace(whole, kept=lambda: best)
+    assert "seed 5, best return 5.0 after 2,000 steps" in run.best().about
+    with pytest.raises(RunError, match="seed 4: no evaluation had a finite return"):
+        run.best(4)
+    with pytest.raises(RunError, match="seed 4: no evaluation had a finite return"):
+        run.evaluate(best=True)
+
+
+def progress_of(run, returns):
+    progress = Progress(run.settings, run.seeds)
+    progress.record(2_000, np.array(returns)[:, None], np.ones((3, 1)), {})
+    return progress
 
 
 def test_a_run_of_before_says_that_it_has_none(made_up):

@@ -203,17 +203,20 @@ class Run:
             first = setting * len(self.seeds)
             mine = self._kept().returns[first : first + len(self.seeds)]
             seed = self.seeds[int(np.argmax(mine))]
-        index, best = self._index(seed, setting), self._kept()
-        if not np.isfinite(best.returns[index]):
-            raise RunError(f"seed {seed}: no evaluation had a finite return, so none was the best")
-        return best.agent(index, self.settings[setting], seed)
+        index = self._index(seed, setting)
+        return self._kept(index).agent(index, self.settings[setting], seed)
 
-    def _kept(self) -> Best:
+    def _kept(self, *needed: int) -> Best:
+        """The best policies of all agents; RunError if one that is needed has none."""
         best = None if self.kept is None else self.kept()
         if best is None or not best.policy:
             raise RunError(
                 "no best policy was kept: no evaluation took place, or this run is older"
             )
+        for index in needed:
+            if not np.isfinite(best.returns[index]):
+                seed = self.seeds[index % len(self.seeds)]
+                raise RunError(f"seed {seed}: no evaluation had a finite return: none is the best")
         return best
 
     def evaluate(
@@ -223,7 +226,8 @@ class Run:
         of the `best` policy of each."""
         settings = [to_act(each) for each in self.settings]
         if best:
-            states, scale = self._kept().states(settings[0])
+            everyone = range(len(self.settings) * len(self.seeds))
+            states, scale = self._kept(*everyone).states(settings[0])
         else:
             life = self.final()
             states, scale = life.dyna.agent, life.scale
