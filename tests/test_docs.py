@@ -150,7 +150,10 @@ COMMANDS = {
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_commands_that_train_are_understood(words, capsys, tmp_path, monkeypatch):
-    (tmp_path / "my_module.py").write_text("from parts_of_ours import Mixture, Pond")
+    (tmp_path / "my_module.py").write_text(
+        "from parts_of_ours import Mixture, Pond\n"
+        "def make_env(goal):\n    import gymnasium\n    return gymnasium.make('CartPole-v1')\n"
+    )
     monkeypatch.chdir(tmp_path)
     assert main([*words, "--print-settings"]) == 0
     assert "planning_steps" in capsys.readouterr().out

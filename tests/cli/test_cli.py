@@ -123,7 +123,7 @@ def test_the_help_of_env_mentions_gymnasium(capsys):
     text = " ".join(
         explanations(help_of(capsys, "train", "--env", "CartPole-v1"))["--env NAME"].split()
     )
-    assert "or any Gymnasium id" in text
+    assert "any Gymnasium id" in text
     assert "hosted" not in text
 
 

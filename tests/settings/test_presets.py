@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hcdyna import DQN, HillClimbing, LearnedModel, SettingsError, Training, Uniform
+from hcdyna import DQN, HillClimbing, LearnedModel, SettingsError, Uniform
 from hcdyna.settings import presets
 from hcdyna.settings.shorthand import settings_named
 from parts_of_ours import Mixture
@@ -82,8 +82,9 @@ def test_gymnasium_environments_have_a_preset_of_their_own():
     assert presets.usual_for("CartPole-v1") == "gym"
     assert presets.usual_for("GridWorld") == presets.usual_for(None) == "paper"
     found = settings_named("CartPole-v1", steps=300)
+    preset = presets.settings("gym", "CartPole-v1")
     assert found == dataclasses.replace(
-        presets.settings("gym", "CartPole-v1"), training=Training(steps=300)
+        preset, training=dataclasses.replace(preset.training, steps=300)
     )
     assert found.agent.learning_rate == 1e-3
     assert found.model == LearnedModel()

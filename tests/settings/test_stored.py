@@ -66,7 +66,14 @@ def test_settings_of_today_come_back_as_they_are(model):
 
 def test_what_older_versions_meant_goes_without_saying():
     plain = settings_to_plain(Settings(model=AS_PRINTED))
-    assert as_of_before(plain) == plain | {"model": OLD}
+    found = as_of_before(plain)
+    assert found["model"] == OLD
+    assert found["agent"].keys() == {
+        *("name", "learning_rate", "hidden", "activation", "target_period", "network")
+    }
+    assert not {"epsilon_start", "epsilon_steps", "update_every"} & found["training"].keys()
+    for part in ("environment", "search_control", "evaluation"):
+        assert found[part] == plain[part]
     today = as_of_before(settings_to_plain(Settings(model=LearnedModel(updates=2))))["model"]
     assert today == OLD | {
         "learning_rate": 1e-3,

@@ -119,7 +119,10 @@ def factory_at(name: str) -> Any:
     another kind. Imports the module."""
     if ":" not in name or is_hosted(name):
         return None
-    found = imported(name)
+    try:
+        found = imported(name)
+    except SettingsError as error:
+        raise SettingsError(f"environments: {error}") from None
     is_part = isinstance(found, type) and dataclasses.is_dataclass(found)
     return None if is_part or not callable(found) else found
 
