@@ -86,7 +86,10 @@ def test_agent(name, env_name):
     testing.check_agent(part_or_skip("agents", name, env), env)
 
 
-@pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
+@pytest.mark.parametrize(
+    "env_name",
+    [pytest.param("GridWorldContinuous", marks=pytest.mark.slow), "TabularGridWorld", "CartPole"],
+)
 @pytest.mark.parametrize("name", registry.available("models"))
 def test_model(name, env_name):
     env = build_environment(env_name)

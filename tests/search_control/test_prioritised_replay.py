@@ -94,6 +94,7 @@ SMALL = Settings(
 )
 
 
+@pytest.mark.slow
 def test_it_turns_with_the_replay_buffer_and_has_the_same_bits_alone_and_in_a_batch():
     alone, several = train(SMALL, seeds=[2]), train(SMALL, seeds=5)
     state = several.state(2)

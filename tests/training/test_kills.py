@@ -30,10 +30,8 @@ KINDS = {
 KILLS = 2
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [kind if kind == "tabular" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_any_moment(kind, tmp_path):
     """At other moments every time; a failure shows their seed, HCDYNA_KILLS=SEED repeats it."""
     seed = int(os.environ.get("HCDYNA_KILLS", secrets.randbelow(2**32)))

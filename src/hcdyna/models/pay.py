@@ -21,41 +21,45 @@ class Pay(NamedTuple):
     """What steps have paid on the way [0], and at the end of an episode [1]."""
 
     rewards: Array
-    """[2, FEW] different ones; NaN: none yet"""
+    """[2, FEW] different ones, of which …"""
+    known: Array
+    """… so many [2] were seen"""
     many: Array
     """[2] whether there were more of them"""
 
 
 def init() -> Pay:
     """No step yet."""
-    return Pay(jnp.full((2, FEW), jnp.nan), jnp.zeros(2, bool))
+    return Pay(jnp.zeros((2, FEW)), jnp.zeros(2, jnp.int32), jnp.zeros(2, bool))
 
 
 def update(pay: Pay, reward: Array, ended: Array) -> Pay:
     """Take in the reward of one more step, and whether it ended the episode."""
     row = jnp.asarray(ended).astype(jnp.int32)
-    paid = pay.rewards[row]
-    # The first place without a reward, or past the end of the row.
-    place = jnp.sum(~jnp.isnan(paid))
-    new = ~jnp.any(paid == reward)
-    rewards = pay.rewards.at[row, jnp.where(new, place, FEW)].set(reward, mode="drop")
-    return Pay(rewards, pay.many.at[row].set(pay.many[row] | (new & (place == FEW))))
+    known = pay.known[row]
+    new = ~jnp.any((pay.rewards[row] == reward) & (jnp.arange(FEW) < known))
+    # What is not kept goes to a place past the end.
+    place = jnp.where(new, known, FEW)
+    return Pay(
+        pay.rewards.at[row, place].set(reward, mode="drop"),
+        pay.known.at[row].add(new & (known < FEW)),
+        pay.many.at[row].set(pay.many[row] | (new & (known == FEW))),
+    )
 
 
 def settled(pay: Pay, predicted: Array, end: Array) -> Array:
     """The reward nearest to the predicted one among those that were paid, if these are few."""
-    row = end.astype(jnp.int32)
-    own = ~jnp.isnan(pay.rewards[row, 0])
-    # No end was seen yet: it may pay as steps on the way do.
-    paid = jnp.where(own, pay.rewards[row], pay.rewards[1 - row])
-    away = jnp.where(jnp.isnan(paid), jnp.inf, jnp.abs(paid - predicted))
-    few = ~jnp.where(own, pay.many[row], pay.many[1 - row]) & ~jnp.isnan(paid[0])
-    return jnp.where(few, paid[jnp.argmin(away)], predicted)
+    own = end.astype(jnp.int32)
+    # Where no end was seen yet, it may pay as steps on the way do.
+    row = jnp.where(pay.known[own] > 0, own, 1 - own)
+    paid, known = pay.rewards[row], pay.known[row]
+    away = jnp.where(jnp.arange(FEW) < known, jnp.abs(paid - predicted), jnp.inf)
+    return jnp.where((known > 0) & ~pay.many[row], paid[jnp.argmin(away)], predicted)
 
 
 def unit(pay: Pay, deviation: Array) -> Array:
     """What to measure rewards in: their deviation, but more where rare ones are far off."""
-    none = jnp.isnan(pay.rewards)
+    none = jnp.arange(FEW) >= pay.known[:, None]
     largest = jnp.max(jnp.where(none, -jnp.inf, pay.rewards))
     smallest = jnp.min(jnp.where(none, jnp.inf, pay.rewards))
     wide = jnp.maximum(deviation, (largest - smallest) * (1.0 / FULL_SIZE))

@@ -127,14 +127,14 @@ def factory_at(name: str) -> Any:
     return None if is_part or not callable(found) else found
 
 
-def make(group: str, name: str) -> Any:
-    """A part with its defaults, by its name, as "module:Class" or, for environments, by the id of a
-    Gymnasium one or as "module:function" that makes one."""
+def make(group: str, name: str, **options: Any) -> Any:
+    """A part with its defaults and some options: by its name, as "module:Class" or, for
+    environments, by the id of a Gymnasium one or as "module:function" that makes one."""
     if group == "environments" and is_hosted(name):
-        return lookup(group, "hosted")(id=name)
+        return lookup(group, "hosted")(id=name, **options)
     if group == "environments" and (factory := factory_at(name)):
-        return lookup(group, "hosted")(factory=factory)
-    return made(lookup(group, name), {})
+        return lookup(group, "hosted")(factory=factory, **options)
+    return made(lookup(group, name), options)
 
 
 def registered(group: str, part: object) -> str | None:

@@ -17,6 +17,7 @@ from hcdyna.gymnasium.theirs.bringing import environment_of
 from hcdyna.gymnasium.theirs.making import make, spec_of
 from hcdyna.gymnasium.theirs.worlds import Worlds
 from hcdyna.runs import saving
+from hcdyna.settings import presets, registry
 from hcdyna.settings.plain import to_act
 from hcdyna.settings.shorthand import settings_named
 from test_every_combination import power_fails_after, same_files
@@ -197,7 +198,7 @@ def test_from_the_shell_in_the_current_folder(tmp_path):
     """In processes of their own, which know nothing of this one."""
     (tmp_path / "mine.py").write_text(
         "import gymnasium\n"
-        "def make_env(steps=9, shift=0.0):\n"
+        "def make_env(steps, shift=0.0):\n"
         "    env = gymnasium.make('MountainCar-v0', max_episode_steps=steps)\n"
         "    return gymnasium.wrappers.TransformObservation(\n"
         "        env, lambda obs: (obs + shift).astype('float32'), None)\n"
@@ -221,8 +222,22 @@ def test_from_the_shell_in_the_current_folder(tmp_path):
     assert played.returncode == 0, played.stderr
     wrong = hcdyna_in_shell(*train[:3], "--env.kwargs", "speed=3", "--steps", "10")
     assert wrong.returncode == 2
-    assert wrong.stderr.count("\n") == 1
-    assert "speed" in wrong.stderr
+    assert "speed" in wrong.stderr.splitlines()[-1]
+    assert "Traceback" not in wrong.stderr
     missing = hcdyna_in_shell("train", "--env", "mine:nothing")
     assert missing.returncode == 2
     assert "mine:nothing" in missing.stderr
+
+
+def test_keywords_decide_the_agent():
+    """Not the kind of actions that the environment has without them."""
+    kwargs = ("steps=5", "continuous=true")
+    found = presets.settings("gym", "test_bringing:either", kwargs=kwargs)
+    assert registry.name_of("agents", found.agent) == "ddpg"
+    assert found.environment.kwargs == kwargs
+    assert found.agent.twin_critics
+
+
+def either(steps, continuous=False):
+    name = "MountainCarContinuous-v0" if continuous else "MountainCar-v0"
+    return gymnasium.make(name, max_episode_steps=steps)

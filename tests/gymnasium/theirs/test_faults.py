@@ -7,7 +7,7 @@ import worlds_of_ours  # noqa: F401  (registers the environments)
 
 from hcdyna import Evaluation, Settings, Training, load, train
 from hcdyna.cli import main
-from hcdyna.gymnasium.theirs import environment
+from hcdyna.gymnasium.theirs import making
 from hcdyna.gymnasium.theirs.environment import Hosted
 
 NAME = "worlds_of_ours:Walk-v0"
@@ -143,7 +143,7 @@ def test_a_close_that_fails_is_a_warning(runs, capsys, monkeypatch):
 
 
 def test_a_close_that_hangs_is_a_warning(capsys, monkeypatch):
-    monkeypatch.setattr(environment, "CLOSING", 0.5)
+    monkeypatch.setattr(making, "CLOSING", 0.5)
     options = ["--steps", "20", "--env.step-timeout", "0.5", "--env.processes", "off"]
     assert main(["check-env", "worlds_of_ours:NeverCloses-v0", *options]) == 0
     printed = capsys.readouterr().err

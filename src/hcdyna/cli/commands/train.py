@@ -58,7 +58,7 @@ def read(arguments: Sequence[str]) -> tuple[Any, Settings]:
     """The options of the command, and the settings that they amount to."""
     named = {choice: value_of(arguments, flag_of(choice)) for choice in CHOICES}
     preset = value_of(arguments, "preset") or presets.usual_for(named["environment"])
-    settings = presets.settings(preset, **named)
+    settings = presets.settings(preset, **named, kwargs=values_of(arguments, "env.kwargs"))
     options = parse(options_for(settings, preset), arguments, "train")
     parts = {choice: getattr(options, f"{choice}_options") for choice in CHOICES}
     return options, Settings(**parts, training=options.training, evaluation=options.evaluation)
@@ -125,6 +125,16 @@ def value_of(arguments: Sequence[str], flag: str) -> str | None:
             found = arguments[number + 1]
         else:
             raise SettingsError(f"--{flag}: needs a value")
+    return found
+
+
+def values_of(arguments: Sequence[str], flag: str) -> list[str]:
+    """The words behind an option that takes several, likewise."""
+    found: list[str] = []
+    for number, word in enumerate(arguments):
+        if word.replace("_", "-") == f"--{flag}":
+            rest = arguments[number + 1 :]
+            found = list(itertools.takewhile(lambda x: not x.startswith("--"), rest))
     return found
 
 

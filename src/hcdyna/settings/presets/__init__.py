@@ -8,7 +8,7 @@ others, `based_on` a preset to start from, and `where` adds to all that for some
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +94,10 @@ def settings(
     agent: str | None = None,
     model: str | None = None,
     search_control: str | None = None,
+    kwargs: Sequence[str] = (),
 ) -> Settings:
-    """The settings of a preset for these choices; what is None is the usual choice."""
+    """The settings of a preset for these choices; what is None is the usual choice. `kwargs` are
+    those of a Gymnasium environment, which decide what goes with it."""
     content = read(name)
     given = {
         "environment": environment,
@@ -108,7 +110,8 @@ def settings(
     world = first.get("environment", "GridWorld")
     if environment is None and registry.is_hosted(world):
         announce(world.rpartition(":")[0])
-    plainly = Settings(environment=world)
+    more = {"kwargs": tuple(kwargs)} if kwargs and usual_for(world) == HOSTED else {}
+    plainly = Settings(environment=registry.make("environments", world, **more))
     usual = {
         choice: registry.name_of(group, getattr(plainly, choice))
         for choice, group in CHOICES.items()
@@ -121,6 +124,7 @@ def settings(
         choice: {"name": part} | content.get(choice, {}).get(part, {})
         for choice, part in chosen.items()
     }
+    plain["environment"] |= {name: list(words) for name, words in more.items()}
     sections = {name: content.get(name, {}) for name in ("training", "evaluation")}
     return settings_from_plain(plain | sections)
 
