@@ -118,7 +118,7 @@ def test_inputs_without_a_scale():
 def test_inputs_with_a_scale():
     found = diagnosis_of("MountainCar", LearnedModel(trust="trust"), steps=1_500)
     assert found.cause not in ("ends", "next state", "reward")
-    assert found.measured.visited.next_state.max() < 0.2
+    assert found.measured.visited.next_state.max() < 0.6, "1: no better than that nothing moves"
 
 
 @pytest.mark.slow
