@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -63,6 +64,18 @@ def test_a_job_of_slurm_saves_at_the_signal_for_preemption_and_is_queued_again(
     logs = "".join(path.read_text() for path in (store.place.root / "slurm").rglob("*_log.*"))
     assert "Requeued job" in logs
     assert told[0].task.id in {x.removesuffix(".json") for x in store.place.names("done")}
+
+
+def test_a_cluster_on_record_that_is_gone_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    record = tmp_path / "ray" / "ray_current_cluster"
+    record.parent.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as cluster:
+        record.write_text(f"127.0.0.1:{cluster.getsockname()[1]}")
+        assert ray_engine.address_of(Resources()) is None, "Ray finds it by itself"
+    assert ray_engine.address_of(Resources()) == "local"
+    assert ray_engine.address_of(Resources(options={"address": "ray://head"})) == "ray://head"
 
 
 @pytest.mark.slow

@@ -7,9 +7,11 @@ node. More workers are asked for than fit, so that nodes which join late get the
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from hcdyna.numerics.devices import available_cores
@@ -25,6 +27,8 @@ from hcdyna.sweeps.worker import Requeue, work
 MOST_WORKERS = 1_000
 """That are asked for at a time, where the user does not say."""
 LOOK = 1.0
+ANSWER = 2.0
+"""Seconds within which a cluster on record has to answer."""
 
 
 def workers(resources: Resources) -> int:
@@ -61,10 +65,25 @@ def connected(ray: Any, resources: Resources) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "os.fork")  # JAX has not been used here
-            ray.init(resources.options.get("address"), log_to_driver=False, logging_level="ERROR")
+            ray.init(address_of(resources), log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise SettingsError(f"--on ray: can't connect: {words_of(error)}") from None
     return True
+
+
+def address_of(resources: Resources) -> str | None:
+    """Where to connect, for `ray.init`. A cluster that was killed stays on record, and Ray would wait
+    for it for a quarter of an hour: only one that answers counts."""
+    given = resources.options.get("address") or os.environ.get("RAY_ADDRESS")
+    if given:
+        return str(given)
+    folder = Path(os.environ.get("RAY_TMPDIR") or "/tmp") / "ray"
+    try:
+        host, port = (folder / "ray_current_cluster").read_text().strip().rsplit(":", 1)
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER).close()
+    except (OSError, ValueError):
+        return "local"
+    return None
 
 
 def asked_for(ray: Any, store: SweepStore, resources: Resources) -> list[Any]:
