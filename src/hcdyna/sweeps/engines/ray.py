@@ -72,8 +72,10 @@ def connected(ray: Any, resources: Resources) -> bool:
 
 
 def address_of(resources: Resources) -> str | None:
-    """Where to connect, for `ray.init`. A cluster that was killed stays on record, and Ray would wait
-    for it for a quarter of an hour: only one that answers counts."""
+    """Where to connect, for `ray.init`.
+
+    A cluster that was killed stays on record, and Ray would wait for it for a quarter of an hour:
+    only one that answers counts."""
     given = resources.options.get("address") or os.environ.get("RAY_ADDRESS")
     if given:
         return str(given)
