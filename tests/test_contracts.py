@@ -74,13 +74,18 @@ def test_some_environment_accepts_every_part(group, name):
     assert worlds
 
 
+def with_slow(names, *slow):
+    """Those that take long go to the slow set."""
+    return [pytest.param(x, marks=pytest.mark.slow) if x in slow else x for x in names]
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_environment(name):
     testing.check_environment(build_environment(name))
 
 
 @pytest.mark.parametrize("env_name", SOME_OF_EACH_KIND)
-@pytest.mark.parametrize("name", registry.available("agents"))
+@pytest.mark.parametrize("name", with_slow(registry.available("agents"), "ddpg"))
 def test_agent(name, env_name):
     env = build_environment(env_name)
     testing.check_agent(part_or_skip("agents", name, env), env)
@@ -90,7 +95,7 @@ def test_agent(name, env_name):
     "env_name",
     [pytest.param("GridWorldContinuous", marks=pytest.mark.slow), "TabularGridWorld", "CartPole"],
 )
-@pytest.mark.parametrize("name", registry.available("models"))
+@pytest.mark.parametrize("name", with_slow(registry.available("models"), "learned"))
 def test_model(name, env_name):
     env = build_environment(env_name)
     testing.check_model(part_or_skip("models", name, env), env)
@@ -133,6 +138,7 @@ def test_rollouts_and_prioritised_replay_with_their_options(strategy, env_name):
     testing.check_search_control(strategy, env)
 
 
+@pytest.mark.slow
 def test_dqn_with_all_its_options():
     env = build_environment("CartPole")
     everything = DQN(double=True, dueling=True, loss="huber", max_gradient=0.1)

@@ -37,11 +37,8 @@ def test_the_cover_has_every_choice():
         assert {cell[place] for cell in walked} == {cell[place] for cell in CELLS}
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [COVER[0], *(pytest.param(cell, marks=pytest.mark.slow) for cell in COVER[1:])],
-    ids=" ".join,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", COVER, ids=" ".join)
 def test_a_run_that_is_cut_goes_on(cell, tmp_path, capsys, monkeypatch):
     walk(cell, tmp_path, capsys, monkeypatch)
 

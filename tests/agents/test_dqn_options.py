@@ -115,11 +115,8 @@ def test_sizes_of_the_two_networks():
         assert [layer.bias.shape for layer in params] == [(32,), (32,), (outputs,)]
 
 
-@pytest.mark.parametrize(
-    "world",
-    [GridWorld(), pytest.param(Acrobot(), marks=pytest.mark.slow)],
-    ids=["4 actions", "3 actions"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [GridWorld(), Acrobot()], ids=["4 actions", "3 actions"])
 def test_the_same_bits_alone_and_in_a_batch(world):
     settings = Settings(
         environment=world,

@@ -98,6 +98,7 @@ def test_looking_at_it_imports_nothing(command, folder):
         assert "part: nearest_to_goal:NearestToGoal" in page
 
 
+@pytest.mark.slow
 def test_acting_with_it_finds_it_in_the_current_folder(folder, tmp_path):
     answer = shell(folder, "eval", "runs/mine", "--episodes", "2")
     assert answer.returncode == 0

@@ -121,6 +121,7 @@ def test_what_is_no_number_does_no_harm(where):
     assert not np.any(answers[:2]), "visited a thousand times"
 
 
+@pytest.mark.slow
 def test_alone_and_in_a_batch_it_is_the_same():
     walks = jnp.cumsum(jax.random.normal(jax.random.key(3), (FEW, LAID_OUT + 50, 3)), axis=1)
     start = jax.tree.map(lambda x: jnp.stack([x] * FEW), newness.init(3))

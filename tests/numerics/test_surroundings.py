@@ -82,7 +82,7 @@ def test_what_is_in_the_way_is_named_in_one_line(variable, tmp_path):
     assert not list(tmp_path.iterdir()), "nothing was begun"
 
 
-@pytest.mark.parametrize("variable", some(RUNS, 2))
+@pytest.mark.parametrize("variable", some(RUNS, 1))
 def test_with_the_others_it_runs(variable, tmp_path):
     answer = hcdyna(variable, tmp_path)
     assert answer.returncode == 0, answer.stderr

@@ -45,6 +45,7 @@ def draw(strategy, scene, training=TRAINING):
     )(KEY)
 
 
+@pytest.mark.slow
 def test_random_numbers_are_drawn_beforehand():
     scene, _ = scene_and_state()
     batches = draw(middle_of_the_box(), scene, Training(planning_steps=50, batch_size=8))
@@ -144,6 +145,7 @@ def test_company_does_not_change_a_bit_and_noise_goes_on_with_every_step():
     assert not np.array_equal(company.state(1).agent.noise, company.state(2).agent.noise)
 
 
+@pytest.mark.slow
 def test_no_key_is_used_twice():
     _, dyna = build(SMALL)
     with jax.debug_key_reuse(True):

@@ -143,10 +143,8 @@ def as_before(folder, name):
         np.savez(path, **arrays)
 
 
-@pytest.mark.parametrize(
-    ("name", "ends"),
-    [pytest.param("learned", "learned", marks=pytest.mark.slow), ("known_end", "known")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "ends"), [("learned", "learned"), ("known_end", "known")])
 def test_a_run_of_before_is_resumed_bit_for_bit(name, ends, tmp_path):
     settings = dataclasses.replace(SMALL, model=dataclasses.replace(SMALL.model, ends=ends))
     whole = train(settings, seeds=2, out=tmp_path / "whole")

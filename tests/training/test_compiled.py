@@ -59,10 +59,9 @@ def test_one_seed_repeats_bit_for_bit_and_two_seeds_differ(company):
     assert not np.array_equal(first.weights, second.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("environment", "few"),
-    [pytest.param("GridWorld", [9, 7], marks=pytest.mark.slow), ("Acrobot", [7])],
-    ids=["pair", "alone"],
+    ("environment", "few"), [("GridWorld", [9, 7]), ("Acrobot", [7])], ids=["pair", "alone"]
 )
 def test_company_does_not_change_a_bit(environment, few):
     """Alone, or in a pair on a device each, and with two on each: the same life for a seed."""

@@ -60,7 +60,9 @@ def demand_same(a, b):
         assert all(np.array_equal(x, y) for x, y in zip(*states, strict=True))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["tabular", "compiled", pytest.param("hosted", marks=pytest.mark.slow)]
+)
 def test_it_goes_on_bit_for_bit(kind, tmp_path):
     """From 40 to 70, which ends between two evaluations, and then to 110."""
     whole = train(KINDS[kind], seeds=2)

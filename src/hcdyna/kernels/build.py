@@ -48,6 +48,7 @@ def target(kernel: str, **sizes: int) -> str:
 def compiled(kernel: str, architecture: str, sizes: dict[str, int]) -> Path:
     """The shared library, compiled now unless it was before."""
     macros = [f"-D{name}={value}" for name, value in sorted(sizes.items())]
-    words = [*FLAGS, f"-arch={architecture}", *macros, f"-I{jax.ffi.include_dir()}"]
-    command = [compiler(), *words, str(FOLDER / f"{kernel}.cu")]
-    return kept(command, [FOLDER / name for name in SOURCES], kernel)
+    words = [*FLAGS, f"-arch={architecture}", *macros]
+    command = [compiler(), *words, f"-I{jax.ffi.include_dir()}", str(FOLDER / f"{kernel}.cu")]
+    known_by = [kernel, compiler(), *words]
+    return kept(command, [FOLDER / name for name in SOURCES], known_by)

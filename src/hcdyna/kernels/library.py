@@ -22,13 +22,16 @@ class CannotBuild(Exception):
     """There is no compiler, no such device, or the compiler failed: use the plain functions."""
 
 
-def kept(command: Sequence[str], sources: Iterable[Path], known_by: str, note: str = "") -> Path:
+def kept(
+    command: Sequence[str], sources: Iterable[Path], known_by: Iterable[str], note: str = ""
+) -> Path:
     """What `command` makes (it is given `-o` and a path), compiled now unless it was before.
 
-    It was if the command, the `sources` and whatever else it is `known_by` are the same. On a
-    terminal, `note` is shown while the compiler runs.
+    It was if the `sources` and all that it is `known_by` are the same, wherever they lie: programs
+    that call a kernel are kept under its name. On a terminal, `note` is shown while the compiler
+    runs.
     """
-    digest = hashlib.sha256("\n".join([jax.__version__, known_by, *command]).encode())
+    digest = hashlib.sha256("\n".join([jax.__version__, *known_by]).encode())
     for path in sources:
         digest.update(path.read_bytes())
     try:

@@ -194,6 +194,7 @@ def test_it_is_cut_resumed_and_evaluated(name, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_from_the_shell_in_the_current_folder(tmp_path):
     """In processes of their own, which know nothing of this one."""
     (tmp_path / "mine.py").write_text(

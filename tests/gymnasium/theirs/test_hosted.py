@@ -74,6 +74,7 @@ def test_a_time_limit_is_no_termination_and_the_final_observation_is_the_true_on
     assert np.array_equal(np.asarray(rows.discount) == 0, at_goal)
 
 
+@pytest.mark.slow
 def test_where_the_box_is_endless_the_climb_stays_where_the_agent_has_been():
     run = train(on("WalkEndless-v0"), seeds=1)
     queue = np.asarray(run.state(0).search_control.queue.data)[:200]
@@ -84,12 +85,14 @@ def test_where_the_box_is_endless_the_climb_stays_where_the_agent_has_been():
     assert np.abs(queue).max() <= 1.0
 
 
+@pytest.mark.slow
 def test_scaled_observations_are_within_about_one():
     settings = on(Hosted("WalkEndless-v0", scaling=True))
     seen = np.asarray(train(settings, seeds=1).state(0).replay.data.obs)
     assert 0.3 < np.abs(seen).max() < 8
 
 
+@pytest.mark.slow
 def test_continuous_actions_go_to_ddpg_and_into_the_box():
     settings = Settings(
         environment="WalkContinuous-v0",
@@ -124,6 +127,7 @@ def test_a_reset_that_hangs_is_given_up(tmp_path):
     assert load(tmp_path / "run").state(0).replay.total >= 149
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_in_a_new_process(tmp_path):
     stopped = train(SMALL, seeds=2, on_chunk=lambda progress: True, out=tmp_path / "run")
     assert list(stopped.steps) == [100]
@@ -190,6 +194,7 @@ def test_known_rewards_and_ends_need_not_be_learned():
         assert bool(outcome.terminated) == end
 
 
+@pytest.mark.slow
 def test_one_line_from_python():
     run = hcdyna.train(
         "Walk-v0", search_control="uniform", steps=80, warmup=40, planning_steps=1, replay_size=99

@@ -138,7 +138,8 @@ def queued(run):
     return rows if scale is None else rows * scale.width + scale.centre
 
 
-@pytest.mark.parametrize("scaling", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scaling", [True, False])
 def test_skip_terminal_on_cart_pole_stopped_and_resumed(scaling, tmp_path):
     settings = climbing(Hosted("CartPole-v1", scaling=scaling))
     whole = train(settings, seeds=2, out=tmp_path / "whole")

@@ -98,9 +98,9 @@ def macros_of(widths: tuple[int, ...], activation: str) -> list[str]:
 def library(sources: list[str], macros: list[str], purpose: str) -> Path:
     """Some of the sources, compiled for this processor."""
     path, version = compiler(os.environ.get("PATH", os.defpath))
-    machine = for_this_processor()
+    words = [*FLAGS, *for_this_processor(), *macros]
     places = [str(FOLDER / name) for name in sources]
-    command = [path, *FLAGS, *machine, f"-I{jax.ffi.include_dir()}", *macros, *places]
+    command = [path, *words, f"-I{jax.ffi.include_dir()}", *places]
     every = [FOLDER / name for name in (*HEADERS, *sources)]
     note = f"compiling kernels for {purpose} (kept for the next run)"
-    return kept(command, every, version + processor(), note)
+    return kept(command, every, [version, processor(), *words, *sources], note)
