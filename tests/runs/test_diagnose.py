@@ -116,9 +116,10 @@ def test_inputs_without_a_scale():
 
 @pytest.mark.slow
 def test_inputs_with_a_scale():
-    found = diagnosis_of("MountainCar", LearnedModel(trust="trust"), steps=1_500)
+    model = LearnedModel(trust="trust")
+    found = diagnosis_of("MountainCar", model, steps=3_000, warmup=2_900)
     assert found.cause not in ("ends", "next state", "reward")
-    assert found.measured.visited.next_state.max() < 0.6, "1: no better than that nothing moves"
+    assert found.measured.visited.next_state.max() < 0.2, "1: no better than that nothing moves"
 
 
 @pytest.mark.slow
