@@ -4,6 +4,7 @@ Runs to look at: a small real one, and changed copies of it.
 """
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -13,6 +14,17 @@ from hcdyna.numerics.devices import offer_every_core
 from hcdyna.runs.run import Run
 
 offer_every_core()
+
+QUICKLY_COMPILED = "--xla_backend_optimization_level=0"
+"""A third of the time of the default tests would go into optimising programs that run for a moment;
+the slow tests, which train for longer, have them as users do."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    flags = os.environ.get("XLA_FLAGS", "")
+    if config.option.markexpr == "not slow" and "optimization_level" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {QUICKLY_COMPILED}".strip()
+
 
 SETTINGS = Settings(
     search_control=HillClimbing(steps=10, queue_size=300),
