@@ -1,6 +1,7 @@
 """Many small arrays as few larger ones: each array that a program is given costs the host as much
 time as a small kernel takes."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +14,19 @@ LARGE = 16_384
 """Elements of an array that is left as it is."""
 
 
+Cut = Callable[[Array, Sequence[jax.ShapeDtypeStruct]], Sequence[Array]]
+"""A vector, and the shapes of what lies in it one behind the other → these arrays."""
+
+
+def slices(vector: Array, shapes: Sequence[jax.ShapeDtypeStruct]) -> Sequence[Array]:
+    """The arrays of these shapes, by one slice each."""
+    ends = np.cumsum([shape.size for shape in shapes])
+    return [
+        vector[end - shape.size : end].reshape(shape.shape)
+        for end, shape in zip(ends, shapes, strict=True)
+    ]
+
+
 class Packed(NamedTuple):
     """One vector for each type of number, and the large arrays as they were."""
 
@@ -21,9 +35,10 @@ class Packed(NamedTuple):
 
 
 class Packing:
-    """How a tree is packed whose shapes are those of `like`."""
+    """How a tree is packed whose shapes are those of `like`, and by which function it is unpacked."""
 
-    def __init__(self, like: Any) -> None:
+    def __init__(self, like: Any, cut: Cut = slices) -> None:
+        self.cut = cut
         shapes, self.structure = jax.tree.flatten(like)
         self.keys = [is_key(shape) for shape in shapes]
         self.shapes = [jax.eval_shape(raw, shape) for shape in shapes]
@@ -65,15 +80,13 @@ class Packing:
 
     def small(self, vectors: tuple[Array, ...]) -> tuple[Array, ...]:
         """The small leaves again."""
-        by_type, used = dict(zip(self.types, vectors, strict=True)), dict.fromkeys(self.types, 0)
-        leaves = []
-        for shape, key in zip(self.shapes, self.keys, strict=True):
-            if shape.size <= LARGE:
-                kind, start = shape.dtype, used[shape.dtype]
-                used[kind] = start + shape.size
-                leaf = by_type[kind][start : used[kind]].reshape(shape.shape)
-                leaves.append(jax.random.wrap_key_data(leaf) if key else leaf)
-        return tuple(leaves)
+        small = [(shape, key) for shape, key in zip(self.shapes, self.keys, strict=True) if shape.size <= LARGE]
+        found = {
+            kind: iter(self.cut(vector, [shape for shape, _ in small if shape.dtype == kind]))
+            for kind, vector in zip(self.types, vectors, strict=True)
+        }
+        leaves = [(next(found[shape.dtype]), key) for shape, key in small]
+        return tuple(jax.random.wrap_key_data(leaf) if key else leaf for leaf, key in leaves)
 
 
 def raw(leaf: Any) -> Array:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hcdyna.kernels.accelerate import cut_for
 from hcdyna.numerics.devices import compiler_options
 from hcdyna.numerics.packing import Packed, Packing
 from hcdyna.settings import Settings
@@ -27,7 +28,7 @@ class PackedSteps:
         _, self.info, _ = jax.eval_shape(
             partial(time_step, static, warm_up), like, like_numbers, None, action, news
         )
-        self.lives, self.numbers, self.totals = map(Packing, (like, like_numbers, self.info))
+        self.lives, self.numbers, self.totals = (Packing(each, cut_for(static)) for each in (like, like_numbers, self.info))
 
         def step(life: Packed, numbers: Packed, total: Packed, action: Array, news: Array) -> Any:
             given = (

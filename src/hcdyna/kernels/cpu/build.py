@@ -78,6 +78,12 @@ def generator() -> str:
 
 
 @functools.cache
+def cutter() -> str:
+    """The name under which JAX can call what cuts a vector into arrays."""
+    return register(library(["cut.cc"], [], "packed arrays"), "cut", "cpu")
+
+
+@functools.cache
 def model_target(widths: tuple[int, ...], activation: str) -> str:
     """The name under which JAX can call the update of a learned model's network."""
     purpose = f"models of {'-'.join(map(str, widths))}"
