@@ -17,10 +17,10 @@ from hcdyna.kernels.cpu import coverage as cpu_coverage
 from hcdyna.kernels.cpu import fit as cpu_fit
 from hcdyna.kernels.cpu import plan as cpu_plan
 from hcdyna.kernels.cpu import threefry
-from hcdyna.kernels.cpu.cut import quick_cut
+from hcdyna.kernels.cpu.joints import quick_joints
 from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start
-from hcdyna.numerics.packing import Cut, slices
+from hcdyna.numerics.packing import PLAIN, Joints
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron
@@ -107,9 +107,9 @@ def fit_for(settings: Settings) -> FitFor | None:
     return None if settings.training.kernels == "off" else cpu_fit.fit_for
 
 
-def cut_for(settings: Settings) -> Cut:
-    """What cuts a packed vector into arrays, the fastest way that there is."""
-    return slices if settings.training.kernels == "off" else quick_cut()
+def joints_for(settings: Settings) -> Joints:
+    """How small arrays are packed into vectors, the fastest way that there is."""
+    return PLAIN if settings.training.kernels == "off" else quick_joints()
 
 
 def quick_key(settings: Settings, key: Key) -> Key:

@@ -14,12 +14,19 @@ LARGE = 16_384
 """Elements of an array that is left as it is."""
 
 
-Cut = Callable[[Array, Sequence[jax.ShapeDtypeStruct]], Sequence[Array]]
-"""A vector, and the shapes of what lies in it one behind the other → these arrays."""
+class Joints(NamedTuple):
+    """How arrays become a vector, and the vector these arrays again, bit for bit."""
+
+    vector_of: Callable[[np.dtype], np.dtype]
+    """The type of an array → that of the vector that it is a part of."""
+    cut: Callable[[Array, Sequence[jax.ShapeDtypeStruct]], Sequence[Array]]
+    """vector, the shapes of what lies in it one behind the other → these arrays"""
+    join: Callable[[Sequence[Array]], Array]
+    """arrays → vector"""
 
 
 def slices(vector: Array, shapes: Sequence[jax.ShapeDtypeStruct]) -> Sequence[Array]:
-    """The arrays of these shapes, by one slice each."""
+    """The arrays that lie in a vector, by one operator each."""
     ends = np.cumsum([shape.size for shape in shapes])
     return [
         vector[end - shape.size : end].reshape(shape.shape)
@@ -27,24 +34,33 @@ def slices(vector: Array, shapes: Sequence[jax.ShapeDtypeStruct]) -> Sequence[Ar
     ]
 
 
+def in_a_row(arrays: Sequence[Array]) -> Array:
+    """The elements of all arrays, which have the same type."""
+    return jnp.concatenate([x.reshape(-1) for x in arrays])
+
+
+PLAIN = Joints(vector_of=lambda kind: kind, cut=slices, join=in_a_row)
+"""What XLA has."""
+
+
 class Packed(NamedTuple):
-    """One vector for each type of number, and the large arrays as they were."""
+    """One vector for each type of number, or for several, and the large arrays as they were."""
 
     vectors: tuple[Array, ...]
     large: tuple[Array, ...]
 
 
 class Packing:
-    """How a tree is packed whose shapes are those of `like`, and by which function it is unpacked."""
+    """How a tree is packed whose shapes are those of `like`."""
 
-    def __init__(self, like: Any, cut: Cut = slices) -> None:
-        self.cut = cut
+    def __init__(self, like: Any, joints: Joints = PLAIN) -> None:
+        self.joints = joints
         shapes, self.structure = jax.tree.flatten(like)
         self.keys = [is_key(shape) for shape in shapes]
         self.shapes = [jax.eval_shape(raw, shape) for shape in shapes]
-        self.types: list[np.dtype] = list(
-            dict.fromkeys(shape.dtype for shape in self.shapes if shape.size <= LARGE)
-        )
+        self.is_large = [shape.size > LARGE for shape in self.shapes]
+        self.small_shapes = [x for x, large in zip(self.shapes, self.is_large) if not large]
+        self.types = list(dict.fromkeys(joints.vector_of(x.dtype) for x in self.small_shapes))
 
     def pack(self, tree: Any) -> Packed:
         """The tree in few arrays."""
@@ -57,36 +73,38 @@ class Packing:
 
     def parted(self, tree: Any) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """The small and the large leaves."""
-        pairs = list(zip(self.shapes, jax.tree.leaves(tree), strict=True))
+        pairs = list(zip(self.is_large, jax.tree.leaves(tree), strict=True))
         small, large = (
-            tuple(leaf for shape, leaf in pairs if (shape.size > LARGE) == is_large)
-            for is_large in (False, True)
+            tuple(leaf for is_large, leaf in pairs if is_large == wanted)
+            for wanted in (False, True)
         )
         return small, large
 
     def together(self, small: tuple[Array, ...], large: tuple[Array, ...]) -> Any:
         """The tree of these leaves."""
         both = iter(small), iter(large)
-        leaves = [next(both[shape.size > LARGE]) for shape in self.shapes]
+        leaves = [next(both[is_large]) for is_large in self.is_large]
         return jax.tree.unflatten(self.structure, leaves)
 
     def vectors(self, small: tuple[Array, ...]) -> tuple[Array, ...]:
         """The small leaves, one behind the other."""
-        every = [raw(leaf) for leaf in small]
-        return tuple(
-            jnp.concatenate([x.reshape(-1) for x in every if x.dtype == kind])
-            for kind in self.types
-        )
+        return tuple(map(self.joints.join, self._by_type([raw(leaf) for leaf in small])))
 
     def small(self, vectors: tuple[Array, ...]) -> tuple[Array, ...]:
         """The small leaves again."""
-        small = [(shape, key) for shape, key in zip(self.shapes, self.keys, strict=True) if shape.size <= LARGE]
-        found = {
-            kind: iter(self.cut(vector, [shape for shape, _ in small if shape.dtype == kind]))
-            for kind, vector in zip(self.types, vectors, strict=True)
-        }
-        leaves = [(next(found[shape.dtype]), key) for shape, key in small]
-        return tuple(jax.random.wrap_key_data(leaf) if key else leaf for leaf, key in leaves)
+        found = map(self.joints.cut, vectors, self._by_type(self.small_shapes))
+        by_type = dict(zip(self.types, map(iter, found), strict=True))
+        leaves = [next(by_type[self.joints.vector_of(x.dtype)]) for x in self.small_shapes]
+        keys = [key for key, large in zip(self.keys, self.is_large) if not large]
+        return tuple(
+            jax.random.wrap_key_data(leaf) if key else leaf
+            for leaf, key in zip(leaves, keys, strict=True)
+        )
+
+    def _by_type(self, small: Sequence[Any]) -> list[list[Any]]:
+        """The arrays, or shapes, of each vector."""
+        vector_of = self.joints.vector_of
+        return [[x for x in small if vector_of(x.dtype) == kind] for kind in self.types]
 
 
 def raw(leaf: Any) -> Array:

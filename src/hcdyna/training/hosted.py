@@ -20,8 +20,8 @@ from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.training.compiled import AgentLife, Numbers, Programs
 from hcdyna.training.evaluation import STREAM
-from hcdyna.training.hosted_steps import choose, init, test_action, test_model
-from hcdyna.training.packed_steps import PackedSteps
+from hcdyna.training.hosted_steps import init, test_action, test_model
+from hcdyna.training.packed_steps import PackedSteps, mean
 from hcdyna.types import Array, Info
 
 
@@ -60,7 +60,6 @@ class Host:
         """Where the environments stand; a life that stands elsewhere begins a new episode."""
         jit = partial(jax.jit, compiler_options=compiler_options())
         self.init = jit(jax.vmap(partial(init, static)))
-        self._act = {warm: jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)}
         self._packed: dict[bool, PackedSteps] = {}
         self._test = jit(jax.vmap(partial(test_action, static)))
         self._model_errors = jit(jax.vmap(partial(test_model, static)))
@@ -78,7 +77,7 @@ class Host:
 
     def _reached(self, now: Now, warm_up: bool) -> AgentLife:
         """The lives of all agents, as far as they have come."""
-        return self._packed[warm_up].unpack(now.packed) if now.life is None else now.life
+        return self._packed[warm_up].unpack(now.packed).life if now.life is None else now.life
 
     def _steps(
         self, now: Now, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
@@ -88,12 +87,10 @@ class Host:
         worlds = self.worlds = self._open(self.worlds)
         if self.at is None or not np.array_equal(self.at, np.asarray(life.obs)):
             life = now.life = self._begin(life, worlds)
-        action = self._act[warm_up](life, numbers)
         if warm_up not in self._packed:
             self._packed[warm_up] = PackedSteps(self.static, warm_up, life, numbers)
         program = self._packed[warm_up]
-        known, total = program.known(numbers), program.nothing()
-        now.packed, now.life = program.pack(life), None
+        (now.packed, action), now.life = program.pack(life, numbers), None
         while now.done < length:
             found = worlds.step(np.asarray(action))
             over = found.terminated | found.truncated
@@ -103,9 +100,9 @@ class Host:
                 start[index] = worlds.reset(int(index), seed)
             self.at = start
             news = packed(found, over, start)
-            now.packed, total, action = program.step(now.packed, known, total, action, news)
+            now.packed, action = program.step(now.packed, news)
             now.done += 1
-        return program.mean(total, length)
+        return mean(program.unpack(now.packed).total, length)
 
     def evaluate(
         self, life: AgentLife, numbers: Numbers, seeds: Array, step: int

@@ -78,9 +78,10 @@ def generator() -> str:
 
 
 @functools.cache
-def cutter() -> str:
-    """The name under which JAX can call what cuts a vector into arrays."""
-    return register(library(["cut.cc"], [], "packed arrays"), "cut", "cpu")
+def joints() -> tuple[str, str]:
+    """The names under which JAX can call what cuts vectors into arrays, and what joins these."""
+    path = library(["joints.cc"], [], "packed arrays")
+    return register(path, "cut", "cpu"), register(path, "join", "cpu")
 
 
 @functools.cache
