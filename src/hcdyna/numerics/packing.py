@@ -59,7 +59,7 @@ class Packing:
         self.keys = [is_key(shape) for shape in shapes]
         self.shapes = [jax.eval_shape(raw, shape) for shape in shapes]
         self.is_large = [shape.size > LARGE for shape in self.shapes]
-        self.small_shapes = [x for x, large in zip(self.shapes, self.is_large) if not large]
+        self.small_shapes = [shape for shape in self.shapes if shape.size <= LARGE]
         self.types = list(dict.fromkeys(joints.vector_of(x.dtype) for x in self.small_shapes))
 
     def pack(self, tree: Any) -> Packed:
@@ -73,12 +73,7 @@ class Packing:
 
     def parted(self, tree: Any) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """The small and the large leaves."""
-        pairs = list(zip(self.is_large, jax.tree.leaves(tree), strict=True))
-        small, large = (
-            tuple(leaf for is_large, leaf in pairs if is_large == wanted)
-            for wanted in (False, True)
-        )
-        return small, large
+        return self._apart(jax.tree.leaves(tree))
 
     def together(self, small: tuple[Array, ...], large: tuple[Array, ...]) -> Any:
         """The tree of these leaves."""
@@ -95,11 +90,16 @@ class Packing:
         found = map(self.joints.cut, vectors, self._by_type(self.small_shapes))
         by_type = dict(zip(self.types, map(iter, found), strict=True))
         leaves = [next(by_type[self.joints.vector_of(x.dtype)]) for x in self.small_shapes]
-        keys = [key for key, large in zip(self.keys, self.is_large) if not large]
+        keys, _ = self._apart(self.keys)
         return tuple(
             jax.random.wrap_key_data(leaf) if key else leaf
             for leaf, key in zip(leaves, keys, strict=True)
         )
+
+    def _apart(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        pairs = list(zip(self.is_large, leaves, strict=True))
+        small, large = (tuple(x for is_large, x in pairs if is_large == y) for y in (False, True))
+        return small, large
 
     def _by_type(self, small: Sequence[Any]) -> list[list[Any]]:
         """The arrays, or shapes, of each vector."""

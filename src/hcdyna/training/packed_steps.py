@@ -12,7 +12,7 @@ from hcdyna.numerics.devices import compiler_options
 from hcdyna.numerics.packing import Packed, Packing
 from hcdyna.settings import Settings
 from hcdyna.training.compiled import AgentLife, Numbers
-from hcdyna.training.hosted_steps import choose, time_step
+from hcdyna.training.hosted_steps import actor, choose, test_action, time_step
 from hcdyna.types import Array, Info
 
 
@@ -66,6 +66,28 @@ class PackedSteps:
     def unpack(self, packed: Packed) -> Carried:
         """The way back; large arrays are not copied."""
         return self.packing.together(self.small(packed.vectors), packed.large)
+
+
+class PackedTests:
+    """`hosted_steps.test_action` of all agents, packed; `life` and `numbers` are examples."""
+
+    def __init__(self, static: Settings, life: AgentLife, numbers: Numbers) -> None:
+        count = jax.ShapeDtypeStruct((), jnp.uint32)
+        begin = partial(actor, static)
+        like = jax.eval_shape(begin, of_one(life), of_one(numbers), count, count)
+        packing = Packing(like, joints_for(static))
+
+        def action(packed: Packed, obs: Array, turn: Array) -> Array:
+            return test_action(static, packing.unpack(packed), obs, turn)
+
+        jit = partial(jax.jit, compiler_options=compiler_options())
+        self.begin = jit(jax.vmap(lambda *given: packing.pack(begin(*given)), (0, 0, None, None)))
+        self.action = jit(jax.vmap(action, (0, 0, None)))
+        """packed, obs [agents, d], turn → actions"""
+
+    def actors(self, life: AgentLife, numbers: Numbers, step: int, episode: int) -> Packed:
+        """All agents before an evaluation episode."""
+        return self.begin(life, numbers, np.uint32(step), np.uint32(episode))
 
 
 def mean(total: Info, steps: int) -> Info:
