@@ -17,8 +17,10 @@ from hcdyna.kernels.cpu import coverage as cpu_coverage
 from hcdyna.kernels.cpu import fit as cpu_fit
 from hcdyna.kernels.cpu import plan as cpu_plan
 from hcdyna.kernels.cpu import threefry
+from hcdyna.kernels.cpu.joints import quick_joints
 from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start
+from hcdyna.numerics.packing import PLAIN, Joints
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron
@@ -103,6 +105,11 @@ def reasons_to_stay_plain(settings: Settings, env: Environment, kernels: Kernels
 def fit_for(settings: Settings) -> FitFor | None:
     """Fast gradient steps for learned models, where there are any."""
     return None if settings.training.kernels == "off" else cpu_fit.fit_for
+
+
+def joints_for(settings: Settings) -> Joints:
+    """How small arrays are packed into vectors, the fastest way that there is."""
+    return PLAIN if settings.training.kernels == "off" else quick_joints()
 
 
 def quick_key(settings: Settings, key: Key) -> Key:

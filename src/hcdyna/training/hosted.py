@@ -14,14 +14,15 @@ import numpy as np
 from hcdyna.gymnasium.theirs.environment import longest_episode
 from hcdyna.gymnasium.theirs.failure import HostFailed, Keeper
 from hcdyna.gymnasium.theirs.scaling import known_scale, scale_of
-from hcdyna.gymnasium.theirs.worlds import Read, Step, Worlds, as_float32
+from hcdyna.gymnasium.theirs.worlds import Answer, Read, Worlds, as_float32
 from hcdyna.numerics.devices import compiler_options
+from hcdyna.numerics.packing import Packed
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.training.compiled import AgentLife, Numbers, Programs
 from hcdyna.training.evaluation import STREAM
-from hcdyna.training.hosted_steps import choose, init, test_action, test_model
-from hcdyna.training.packed_steps import PackedSteps
+from hcdyna.training.hosted_steps import init, test_model
+from hcdyna.training.packed_steps import PackedSteps, PackedTests, mean
 from hcdyna.types import Array, Info
 
 
@@ -60,9 +61,8 @@ class Host:
         """Where the environments stand; a life that stands elsewhere begins a new episode."""
         jit = partial(jax.jit, compiler_options=compiler_options())
         self.init = jit(jax.vmap(partial(init, static)))
-        self._act = {warm: jit(jax.vmap(partial(choose, static, warm))) for warm in (True, False)}
         self._packed: dict[bool, PackedSteps] = {}
-        self._test = jit(jax.vmap(partial(test_action, static)))
+        self._tests: PackedTests | None = None
         self._model_errors = jit(jax.vmap(partial(test_model, static)))
 
     def advance(
@@ -78,7 +78,7 @@ class Host:
 
     def _reached(self, now: Now, warm_up: bool) -> AgentLife:
         """The lives of all agents, as far as they have come."""
-        return self._packed[warm_up].unpack(now.packed) if now.life is None else now.life
+        return self._packed[warm_up].unpack(now.packed).life if now.life is None else now.life
 
     def _steps(
         self, now: Now, life: AgentLife, numbers: Numbers, length: int, warm_up: bool
@@ -88,24 +88,31 @@ class Host:
         worlds = self.worlds = self._open(self.worlds)
         if self.at is None or not np.array_equal(self.at, np.asarray(life.obs)):
             life = now.life = self._begin(life, worlds)
-        action = self._act[warm_up](life, numbers)
         if warm_up not in self._packed:
             self._packed[warm_up] = PackedSteps(self.static, warm_up, life, numbers)
         program = self._packed[warm_up]
-        known, total = program.known(numbers), program.nothing()
-        now.packed, now.life = program.pack(life), None
+        (now.packed, action), now.life = program.pack(life, numbers), None
         while now.done < length:
-            found = worlds.step(np.asarray(action))
-            over = found.terminated | found.truncated
-            start = found.obs.copy()
-            for index in np.flatnonzero(over):
-                seed = episode_seed(self.seeds[index], before + now.done + 1)
-                start[index] = worlds.reset(int(index), seed)
-            self.at = start
-            news = packed(found, over, start)
-            now.packed, total, action = program.step(now.packed, known, total, action, news)
+            answers = worlds.each(np.asarray(action))
+            news, self.at = self._news(answers, worlds, before + now.done + 1)
+            now.packed, action = program.step(now.packed, news)
             now.done += 1
-        return program.mean(total, length)
+        return mean(program.unpack(now.packed).total, length)
+
+    def _news(
+        self, answers: list[Answer], worlds: Worlds, steps: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """All that is new after so many steps, in one array [agents, 2d + 3], since each that is
+        sent costs time; and where the next step begins [agents, d], a part of it."""
+        d = len(answers[0].obs)
+        news = np.empty((len(answers), 2 * d + 3), np.float32)
+        for index, (obs, reward, terminated, truncated) in enumerate(answers):
+            over, row = terminated or truncated, news[index]
+            row[:d] = row[d : 2 * d] = obs
+            if over:
+                row[d : 2 * d] = worlds.reset(index, episode_seed(self.seeds[index], steps))
+            row[-3], row[-2], row[-1] = reward, terminated, over
+        return news, news[:, d : 2 * d]
 
     def evaluate(
         self, life: AgentLife, numbers: Numbers, seeds: Array, step: int
@@ -122,27 +129,32 @@ class Host:
     def _all_episodes(self, life: AgentLife, numbers: Numbers, step: int) -> list[Any]:
         self._scaled(life)
         tests = self.tests = self._open(self.tests)
-        every = range(self.static.evaluation.episodes)
-        return [self._episode(tests, life, numbers, step, episode) for episode in every]
+        if self._tests is None:
+            self._tests = PackedTests(self.static, life, numbers)
+        actors = (
+            self._tests.actors(life, numbers, step, episode)
+            for episode in range(self.static.evaluation.episodes)
+        )
+        return [self._episode(tests, each, step, episode) for episode, each in enumerate(actors)]
 
     def _episode(
-        self, tests: Worlds, life: AgentLife, numbers: Numbers, step: int, episode: int
+        self, tests: Worlds, actors: Packed, step: int, episode: int
     ) -> tuple[np.ndarray, np.ndarray]:
+        assert self._tests is not None
         agents, longest = len(self.seeds), longest_episode(self.static.environment.build().spec)
         seeds = [episode_seed(seed, step, STREAM, episode) for seed in self.seeds]
         obs = np.stack([tests.reset(index, seed) for index, seed in enumerate(seeds)])
         returns, lengths = np.zeros(agents, np.float32), np.zeros(agents, np.int32)
-        running, turn = np.ones(agents, bool), 0
-        while running.any():
-            when = np.broadcast_to(np.array([step, episode, turn], np.uint32), (agents, 3))
-            action = np.asarray(self._test(life, numbers, obs, when))
-            which = np.flatnonzero(running)
-            found = tests.step(action[which], which.tolist())
-            obs[which] = found.obs
-            returns[which] += found.reward
-            lengths[which] += 1
-            running[which] = ~(found.terminated | found.truncated) & (lengths[which] < longest)
+        running, turn = list(range(agents)), 0
+        while running:
+            actions = np.asarray(self._tests.action(actors, obs, np.uint32(turn)))
+            answers = tests.each([actions[index] for index in running], running)
             turn += 1
+            for index, answer in zip(running, answers, strict=True):
+                obs[index], lengths[index] = answer.obs, turn
+                returns[index] += np.float32(answer.reward)
+            over = [x.terminated or x.truncated or turn >= longest for x in answers]
+            running = [index for index, ends in zip(running, over, strict=True) if not ends]
         return returns, lengths
 
     def _open(self, worlds: Worlds | None) -> Worlds:
@@ -227,9 +239,3 @@ def episode_seed(seed: int, step: int, *more: int) -> int:
     """For `reset`: of the agent's seed and the step alone, so that every process finds the same."""
     (word,) = np.random.SeedSequence((seed, step, *more)).generate_state(1)
     return int(word >> 1)  # some environments take no more than 31 bits
-
-
-def packed(found: Step, over: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """All that is new, in one array [agents, 2d + 3]: each array sent costs as much as a step."""
-    ends = np.stack([found.reward, found.terminated, over], axis=1)
-    return np.concatenate([found.obs, start, ends], axis=1, dtype=np.float32)

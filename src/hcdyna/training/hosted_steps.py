@@ -1,5 +1,7 @@
 """What is compiled of a run on the host: written for one agent, vmapped over all of them."""
 
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
 
@@ -9,7 +11,19 @@ from hcdyna.kernels.accelerate import quick_key, usual_key
 from hcdyna.settings import Settings, agent_of
 from hcdyna.training.compiled import AgentLife, Numbers, of_agent, random_action
 from hcdyna.training.evaluation import STREAM, model_errors
-from hcdyna.types import Array, Environment, Info, Transition
+from hcdyna.types import Array, Environment, Info, Key, Transition
+
+
+class Actor(NamedTuple):
+    """An agent in an evaluation episode."""
+
+    key: Key
+    agent: Any
+    """its state, without model, search-control and replay buffer"""
+    seen: Any
+    scale: Any
+    """as in AgentLife"""
+    numbers: Numbers
 
 
 def init(static: Settings, seed: Array, numbers: Numbers) -> AgentLife:
@@ -64,19 +78,25 @@ def time_step(
     return life, total, choose(static, warm_up, life, numbers)
 
 
-def test_action(
-    static: Settings, life: AgentLife, numbers: Numbers, obs: Array, when: Array
-) -> Array:
-    """The action of an evaluation episode: `when` is the step, the episode and its turn."""
-    settings, _ = of_agent(static, numbers)
-    env = world_now(static, life)
+def actor(
+    static: Settings, life: AgentLife, numbers: Numbers, step: Array, episode: Array
+) -> Actor:
+    """What one evaluation episode needs of an agent, after `step` steps."""
+    key = quick_key(static, life.key)
+    for number in (STREAM, step, episode):
+        key = jax.random.fold_in(key, number)
+    return Actor(usual_key(key), life.dyna.agent, life.seen, life.scale, numbers)
+
+
+def test_action(static: Settings, actor: Actor, obs: Array, turn: Array) -> Array:
+    """The action of an evaluation episode after so many turns."""
+    settings, _ = of_agent(static, actor.numbers)
+    env = as_seen(static.environment, actor.seen, actor.scale)
     agent = agent_of(settings, env.spec)
     if env.spec.num_actions is None:
-        return agent.greedy(life.dyna.agent, obs)
-    key = jax.random.fold_in(quick_key(static, life.key), STREAM)
-    for number in range(3):
-        key = jax.random.fold_in(key, when[number])
-    return agent.act(key, life.dyna.agent, obs, settings.evaluation.epsilon)
+        return agent.greedy(actor.agent, obs)
+    key = jax.random.fold_in(quick_key(static, actor.key), turn)
+    return agent.act(key, actor.agent, obs, settings.evaluation.epsilon)
 
 
 def test_model(static: Settings, life: AgentLife, numbers: Numbers, step: Array) -> Info:

@@ -1,6 +1,7 @@
 """An environment that fails, hangs or ends the process must not take what was learned with it."""
 
 import contextlib
+import functools
 import math
 import os
 import queue
@@ -71,16 +72,16 @@ class Keeper:
         self.blame: Callable[[], Exception] = RuntimeError
         """What to raise if it takes longer."""
 
-    def call(self, function: Callable[[], Any]) -> Any:
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the function returns or raises there; Hanging if an environment does not answer."""
         if self.thread is None:
             self.thread = threading.Thread(target=work_off, args=(self.todo,), daemon=True)
             self.thread.start()
             weakref.finalize(self, self.todo.put, None)
         if self.thread is threading.current_thread():
-            return function()
+            return function(*arguments)
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.todo.put((function, done))
+        self.todo.put((functools.partial(function, *arguments), done))
         try:
             went_well, came = self._wait(done)
         except Hanging:
@@ -105,11 +106,13 @@ class Keeper:
                         self.left = True
                         raise self.blame() from None
 
-    def ask(self, call: Callable[[], Any], seconds: float, blame: Callable[[], Exception]) -> Any:
+    def ask(
+        self, seconds: float, blame: Callable[[], Exception], code: Callable[..., Any], *given: Any
+    ) -> Any:
         """Call code of an environment, from the thread for that."""
         self._mark(seconds, blame)
         try:
-            return call()
+            return code(*given)
         finally:
             self._mark(math.inf, blame)
 
@@ -157,7 +160,7 @@ def close(name: str, env: Any, keeper: Keeper, seconds: float) -> None:
     """Close an environment in the thread that made it; a warning if it can't be."""
     hangs = Hanging(f"did not return within {seconds:g} s")
     try:
-        keeper.call(lambda: keeper.ask(env.close, seconds, lambda: hangs))
+        keeper.call(lambda: keeper.ask(seconds, lambda: hangs, env.close))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # nothing is lost: it is not needed any more

@@ -1,10 +1,11 @@
 """Environments of all agents on the host, with everything that they answer checked."""
 
+import functools
 import math
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,8 +26,17 @@ Read = Callable[[np.ndarray], np.ndarray]
 """What is made of an observation."""
 
 
+class Answer(NamedTuple):
+    """What one environment answered to an action, checked; `obs` is the true final observation."""
+
+    obs: np.ndarray
+    reward: float
+    terminated: bool
+    truncated: bool
+
+
 class Step(NamedTuple):
-    """What all environments answered to one action each; `obs` is the true final observation."""
+    """What all environments answered to one action each."""
 
     obs: np.ndarray
     reward: np.ndarray
@@ -59,6 +69,8 @@ class Worlds:
         self.hosted, self.read, self.steps = hosted, read, 0
         self.keeper = Keeper() if keeper is None else keeper
         self.envs: list[Any] = []
+        self.asked = "make", math.inf
+        """What code of the environments was called last, and the seconds it may take."""
         apart = hosted.processes == "on" or (
             hosted.processes == "auto" and count > 1 and is_slow(hosted)
         )
@@ -68,47 +80,52 @@ class Worlds:
             return envs, envs[0].observation_space, envs[0].action_space
 
         try:
-            self.envs, self.space, self.actions = self._ask("make", make, math.inf)
+            self.envs, self.space, self.actions = self._ask("make", math.inf, make)
         except SettingsError as error:  # the settings are good: one like it was made before
             raise RunError(str(error)) from None
 
     def reset(self, index: int, seed: int | None = None) -> np.ndarray:
         """A new episode of one agent."""
-        env = self.envs[index]
-        answer = self._ask("reset", lambda: env.reset(seed=seed), self.hosted.reset_timeout)
+        reset = functools.partial(self.envs[index].reset, seed=seed)
+        answer = self._ask("reset", self.hosted.reset_timeout, reset)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise self._wrong("reset", "did not return (obs, info)")
         return self._seen(answer[0], "reset")
 
     def step(self, actions: np.ndarray, which: Sequence[int] | None = None) -> Step:
         """One step of all agents, or of some; an action is an index or numbers in [−1, 1]."""
-        return self.take([to_action(self.actions, x) for x in actions], which)
+        return stacked(self.each(actions, which))
 
-    def take(self, actions: list[Any], which: Sequence[int] | None = None) -> Step:
-        """The same with actions of the environment's own."""
+    def each(
+        self, actions: Iterable[np.ndarray], which: Sequence[int] | None = None
+    ) -> list[Answer]:
+        """The same, one answer after the other."""
+        return self._answers([to_action(self.actions, x) for x in actions], which)
+
+    def take(self, actions: list[Any]) -> Step:
+        """One step of all agents with actions of the environment's own."""
+        return stacked(self._answers(actions, None))
+
+    def _answers(self, actions: list[Any], which: Sequence[int] | None) -> list[Answer]:
         self.steps += 1
         envs = self.envs if which is None else [self.envs[index] for index in which]
-        answers = self._ask(
-            "step", lambda: step_all(envs, actions, self.keeper.pulse), self.hosted.step_timeout
-        )
-        obs, reward, terminated, truncated = zip(*map(self._checked, answers), strict=True)
-        return Step(
-            np.stack(obs), np.array(reward, np.float32), np.array(terminated), np.array(truncated)
-        )
+        seconds = self.hosted.step_timeout
+        answers = self._ask("step", seconds, step_all, envs, actions, self.keeper.pulse)
+        return [self._checked(answer) for answer in answers]
 
     def picture(self) -> Any:
         """What the first environment draws."""
-        return self._ask("render", self.envs[0].render, self.hosted.step_timeout)
+        return self._ask("render", self.hosted.step_timeout, self.envs[0].render)
 
     def close(self) -> None:
         """With a warning if an environment can't be closed; one that hangs is left as it is."""
         for env in [] if self.keeper.left else self.envs:
             try:
-                self._ask("close", env.close, self.hosted.step_timeout)
+                self._ask("close", self.hosted.step_timeout, env.close)
             except RunError as error:
                 warnings.warn(str(error), stacklevel=2)
 
-    def _checked(self, answer: Any) -> tuple[np.ndarray, float, bool, bool]:
+    def _checked(self, answer: Any) -> Answer:
         if not isinstance(answer, tuple) or len(answer) != 5:
             raise self._wrong("step", "did not return (obs, reward, terminated, truncated, info)")
         obs, reward, terminated, truncated, _ = answer
@@ -119,7 +136,8 @@ class Worlds:
             if not is_flag(flag):
                 what = f"returned {name} = {shown(flag)}; must be True or False"
                 raise self._wrong("step", what)
-        return self._seen(obs, "step"), float(reward), bool(terminated), bool(truncated)
+        seen = self._seen(obs, "step")
+        return Answer(seen, float(reward), bool(terminated), bool(truncated))
 
     def _seen(self, obs: Any, where: str) -> np.ndarray:
         shape, dtype = self.space.shape, self.space.dtype
@@ -131,34 +149,52 @@ class Worlds:
             raise self._wrong(where, f"returned {text}")
         if found != dtype:
             raise self._wrong(where, f"returned observations of {found}; its space says {dtype}")
-        if not float(np.abs(obs).max()) <= LARGEST:  # NaN is not
+        if not is_finite(obs):
             what = f"returned an observation that is not finite in float32: {shown(obs)}"
             raise self._wrong(where, what)
         return self.read(obs)
 
-    def _ask(self, where: str, call: Callable[[], Any], seconds: float) -> Any:
-        def hanging() -> Hanging:
-            for env in self.envs:
-                if isinstance(env, Remote):
-                    env.process.kill()
-            option = "reset" if where == "reset" else "step"
-            return Hanging(
-                f"{self.hosted.id}: {where} did not return within {seconds:g} s (step {self.steps} "
-                f"of this process); give --env.{option}-timeout if it needs longer"
-            )
+    def _ask(self, where: str, seconds: float, code: Callable[..., Any], *given: Any) -> Any:
+        return self.keeper.call(self._ask_there, where, seconds, code, given)
 
-        def ask() -> Any:
-            try:
-                return self.keeper.ask(call, seconds, hanging)
-            except (RunError, SettingsError, Left):
-                raise
-            except BaseException as error:  # Ctrl-C is for another thread, so it isn't that
-                raise self._wrong(where, reason(error)) from None
+    def _ask_there(self, where: str, seconds: float, code: Callable[..., Any], given: Any) -> Any:
+        self.asked = where, seconds
+        try:
+            return self.keeper.ask(seconds, self._hanging, code, *given)
+        except (RunError, SettingsError, Left):
+            raise
+        except BaseException as error:  # Ctrl-C is for another thread, so it isn't that
+            raise self._wrong(where, reason(error)) from None
 
-        return self.keeper.call(ask)
+    def _hanging(self) -> Hanging:
+        for env in self.envs:
+            if isinstance(env, Remote):
+                env.process.kill()
+        where, seconds = self.asked
+        option = "reset" if where == "reset" else "step"
+        return Hanging(
+            f"{self.hosted.id}: {where} did not return within {seconds:g} s (step {self.steps} of "
+            f"this process); give --env.{option}-timeout if it needs longer"
+        )
 
     def _wrong(self, where: str, what: str) -> RunError:
         return RunError(f"{self.hosted.id}: {where} {what} (step {self.steps} of this process)")
+
+
+def is_finite(obs: np.ndarray) -> bool:
+    """Whether float32 has a place for all of these numbers."""
+    # The sum of squares takes a fifth of the time, and settles it for nearly all observations.
+    if obs.dtype.kind == "f" and np.vdot(obs, obs) <= LARGEST:
+        return True
+    return bool(float(np.abs(obs).max()) <= LARGEST)  # NaN is not
+
+
+def stacked(answers: list[Answer]) -> Step:
+    """The answers of several environments as arrays."""
+    obs, reward, terminated, truncated = zip(*answers, strict=True)
+    return Step(
+        np.stack(obs), np.array(reward, np.float32), np.array(terminated), np.array(truncated)
+    )
 
 
 def is_slow(hosted: Hosted) -> bool:

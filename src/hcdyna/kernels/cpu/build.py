@@ -78,6 +78,13 @@ def generator() -> str:
 
 
 @functools.cache
+def joints() -> tuple[str, str]:
+    """The names under which JAX can call what cuts vectors into arrays, and what joins these."""
+    path = library(["joints.cc"], [], "packed arrays")
+    return register(path, "cut", "cpu"), register(path, "join", "cpu")
+
+
+@functools.cache
 def model_target(widths: tuple[int, ...], activation: str) -> str:
     """The name under which JAX can call the update of a learned model's network."""
     purpose = f"models of {'-'.join(map(str, widths))}"

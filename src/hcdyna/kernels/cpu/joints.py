@@ -1,0 +1,45 @@
+"""Arrays joined into a vector, and cut out of it again, in one call each. XLA has an operator for
+each array, and where many are ready at once it wakes another thread to share the work, which takes
+longer than the work itself."""
+
+import functools
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hcdyna.kernels.cpu import build
+from hcdyna.kernels.library import CannotBuild
+from hcdyna.numerics.packing import PLAIN, Joints
+from hcdyna.types import Array
+
+WORD = 4
+"""Bytes of the types that share a vector."""
+
+
+@functools.cache
+def quick_joints() -> Joints:
+    """As PLAIN, with the same bits but fewer vectors; PLAIN itself where there is no compiler."""
+    if build.why_not() is not None:
+        return PLAIN
+    try:
+        cutter, joiner = build.joints()
+    except (CannotBuild, OSError):
+        return PLAIN
+
+    def vector_of(kind: np.dtype) -> np.dtype:
+        return np.dtype(np.uint32) if kind.itemsize == WORD else kind
+
+    def cut(vector: Array, shapes: Sequence[jax.ShapeDtypeStruct]) -> Sequence[Array]:
+        if vector.dtype.itemsize != WORD:
+            return PLAIN.cut(vector, shapes)
+        return jax.ffi.ffi_call(cutter, list(shapes), vmap_method="broadcast_all")(vector)
+
+    def join(arrays: Sequence[Array]) -> Array:
+        if arrays[0].dtype.itemsize != WORD:
+            return PLAIN.join(arrays)
+        words = jax.ShapeDtypeStruct((sum(x.size for x in arrays),), jnp.uint32)
+        return jax.ffi.ffi_call(joiner, words, vmap_method="broadcast_all")(*arrays)
+
+    return Joints(vector_of, cut, join)
