@@ -101,8 +101,10 @@ class Pace:
 
 
 def brief(progress: Progress) -> str:
-    """The latest mean return and its spread over agents, and how many have diverged."""
+    """The latest mean return, its standard deviation over agents, and how many have diverged."""
     returns = progress.returns[-1].mean(axis=-1)
     diverged = int(progress.diverged[-1].sum())
-    text = f"return {returns.mean():.1f} ± {returns.std():.1f}"
+    text = f"return {returns.mean():.1f}"
+    if returns.size > 1:  # one agent has no spread
+        text += f" ± {returns.std():.1f}"
     return f"{text}, {diverged} diverged" if diverged else text

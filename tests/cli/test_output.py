@@ -1,6 +1,8 @@
 """Output that can't be written: the end of a command that only shows, no matter to one that makes
 files."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from test_cli import TINY
 
 from hcdyna.cli import main
 from hcdyna.cli.commands.train import new_folder
+from hcdyna.cli.output import Output, wrapped
 from hcdyna.settings import presets
 
 
@@ -70,6 +73,23 @@ def test_training_goes_on_when_its_reader_has_seen_enough(tmp_path):
 def test_a_reader_that_has_seen_enough_ends_what_only_shows():
     code, said = hcdyna("list", redirect="| true")
     assert (code, said) == (0, "")
+
+
+def test_help_may_be_cut_off(monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(Output, "mute", lambda output: None)
+    with contextlib.redirect_stdout(Gone()):
+        assert main(["train", "--help"]) == 0
+
+
+def test_long_lines_are_broken_between_words():
+    assert wrapped("word " * 30, 40).splitlines() == [
+        "word word word word word word word word"
+    ] * 3 + ["word word word word word word"]
+    assert wrapped(f"│ {'word ' * 30}│", 40) == f"│ {'word ' * 30}│"
 
 
 def test_a_closed_output_is_the_end_of_what_only_shows(run):
