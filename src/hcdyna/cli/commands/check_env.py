@@ -25,9 +25,9 @@ class CheckEnv:
     steps: int = number(1_000, at_least=1, at_most=1_000_000_000)
     """Random steps to take."""
     reset_timeout: Annotated[float, tyro.conf.arg(name="env.reset-timeout")] = 60.0
-    """Seconds after which `reset` counts as hanging."""
+    """Timeout of `reset` in seconds."""
     step_timeout: Annotated[float, tyro.conf.arg(name="env.step-timeout")] = 60.0
-    """Seconds after which `step` counts as hanging."""
+    """Timeout of `step` in seconds."""
     processes: Annotated[Literal["auto", "on", "off"], tyro.conf.arg(name="env.processes")] = "auto"
     """on: step it in a separate process."""
 
