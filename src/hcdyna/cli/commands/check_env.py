@@ -52,4 +52,4 @@ def main(arguments: Sequence[str]) -> None:
         table.add_row(topic, words)
     show(table)
     kwargs = f" --env.kwargs {' '.join(options.kwargs)}" if options.kwargs else ""
-    print(f"hcdyna train --env {options.id}{kwargs} --steps 20000 --seeds 4")
+    print(f"Train with: hcdyna train --env {options.id}{kwargs} --steps 20000 --seeds 4")
