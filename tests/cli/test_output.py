@@ -114,7 +114,7 @@ def test_names_in_brackets_are_names(run, tmp_path, capsys, monkeypatch):
     (tmp_path / "[").mkdir()
     (tmp_path / "[" / "x]").symlink_to(run)
     assert main(["eval", "[/x]", "--episodes", "1"]) == 0
-    assert "1 episode of each agent of [/x]" in capsys.readouterr().out
+    assert "[/x]: 1 episode per agent" in capsys.readouterr().out
 
 
 def test_runs_that_start_at_the_same_moment_get_folders_of_their_own(tmp_path, monkeypatch):

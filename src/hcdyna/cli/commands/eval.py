@@ -30,8 +30,8 @@ def main(arguments: Sequence[str]) -> None:
 
     run = load_agents(options.run)
     returns, lengths = run.evaluate(options.episodes, options.epsilon, options.best)
-    which = "each agent at its best" if options.best else "each agent"
-    table = Table(title=f"{count(options.episodes, 'episode')} of {which} of {options.run}")
+    which = ", policies of the best evaluations" if options.best else ""
+    table = Table(title=f"{options.run}: {count(options.episodes, 'episode')} per agent{which}")
     for heading in ("setting", "seed", "mean return", "worst", "best", "mean length"):
         table.add_column(heading, justify="right")
     for setting in range(len(run.settings)):
