@@ -1,8 +1,8 @@
-"""A first agent: train HC-Dyna on GridWorld, look at it, let it act, and keep the run.
+"""A first agent: train HC-Dyna on GridWorld, save the run, evaluate and plot it.
 
     python examples/first_agent.py --out runs/first_agent
 
-The same run may be stopped with Ctrl-C: started again, the script goes on where it was.
+Stop it with Ctrl-C at any time: the same command resumes the run.
 """
 
 from __future__ import annotations

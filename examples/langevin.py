@@ -1,4 +1,4 @@
-"""The climb as Langevin's algorithm: long-run histograms, and what the burn-in looks like.
+"""Compare the climb with Langevin dynamics: long-run histograms and the burn-in.
 
     python examples/langevin.py --out docs/images/langevin.png
 

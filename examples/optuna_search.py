@@ -1,9 +1,9 @@
-"""Hyperparameters by Optuna: trials that look bad after some evaluations are pruned.
+"""Tune hyperparameters with Optuna, pruning trials that look bad after some evaluations.
 
     pip install optuna
     python examples/optuna_search.py --env CartPole --trials 20
 
-Both numbers that are searched vary within one compiled program, so only the first trial compiles.
+Both hyperparameters are traced numbers of one compiled program, so only the first trial compiles.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(options: Options) -> None:
 
 
 def score(trial: optuna.Trial, options: Options) -> float:
-    """The mean return of the last quarter of the evaluations; TrialPruned if it is cut short."""
+    """The mean return of the last quarter of the evaluations; raises TrialPruned if pruned."""
 
     def report(progress: Progress) -> bool:
         trial.report(float(progress.returns[-1].mean()), progress.steps[-1])

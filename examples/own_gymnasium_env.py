@@ -1,9 +1,9 @@
-"""An environment of one's own, written for Gymnasium, and HC-Dyna with a learned model on it.
+"""Train HC-Dyna with a learned model on your own Gymnasium environment.
 
     python examples/own_gymnasium_env.py
 
-The environment is plain Python and is stepped on the host; its dynamics can't be asked for any
-state, so planning needs a model that is learned.
+The environment is plain Python. Its dynamics can't be queried at arbitrary states, so planning
+needs a learned model.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Options:
     warmup: int = 1_000
     """Steps with random actions before learning starts."""
     seeds: int = 2
-    """Agents, each with an environment of its own."""
+    """Agents, each with its own environment."""
 
 
 def main(options: Options) -> None:

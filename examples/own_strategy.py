@@ -1,9 +1,9 @@
-"""A search-control strategy of one's own, in one file, beside plain replay and hill climbing.
+"""Write your own search-control strategy, and compare it with replay and hill climbing.
 
     python examples/own_strategy.py
 
 `Steepest` draws more states around those of replay than it needs, and plans from the ones where the
-value estimate is steepest. The class is all there is to it; nothing has to be registered.
+value estimate is steepest. The class is all you need; nothing has to be registered.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Options:
 def main(options: Options) -> None:
     env = MountainCar().build()
     testing.check_search_control(Steepest(), env)
-    print("the contract is kept; mean return after warm-up [95% interval over seeds]:")
+    print("all checks passed; mean return after warm-up [95% interval over seeds]:")
     for strategy in (Steepest(), *options.beside):
         settings = Settings(
             environment="MountainCar",

@@ -53,6 +53,8 @@ def test_print_progress(capsys):
     assert line.count("\n") == 1
     assert "40 of 100 steps" in line
     assert "return -15.0 ± 0.0" in line
+    report(after(-15, seeds=1))
+    assert "return -15.0  " in capsys.readouterr().out, "one agent has no spread"
 
 
 def test_all_of_calls_everyone_and_stops_if_anyone_wants_to():

@@ -35,7 +35,7 @@ def test_first_agent(tmp_path):
 @pytest.mark.slow
 def test_own_strategy():
     text = run("examples/own_strategy.py", *SMALL, "--beside", "replay")
-    assert "the contract is kept" in text
+    assert "all checks passed" in text
     assert text.count("[") == 3, "the heading, and one line for each strategy"
 
 

@@ -1,6 +1,6 @@
 """Ready-made functions for `train(…, on_evaluation=…)`, which is called after every evaluation.
 
-Any function of a `Progress` will do; training ends early if it returns True.
+A callback is a function of a `Progress`; training stops early if it returns True.
 
     from hcdyna import Settings, callbacks, train
     both = callbacks.all_of(callbacks.print_progress(), callbacks.stop_at_return(-60))
@@ -25,8 +25,8 @@ Callback = Callable[["Progress"], Any]
 
 
 def stop_at_return(value: float, window: int = 5) -> Callback:
-    """Stop once the mean return over seeds and the last `window` evaluations is at least `value`.
-    Of several settings, each must have got there. An agent without a finite return never does."""
+    """Stop once the mean return over seeds and the last `window` evaluations is at least `value`,
+    for each of several settings. An agent without a finite return prevents it."""
     if not math.isfinite(value):
         raise SettingsError(f"value = {value}: must be a finite number")
     if window < 1:
@@ -42,7 +42,7 @@ def stop_at_return(value: float, window: int = 5) -> Callback:
 
 
 def print_progress() -> Callback:
-    """Print a line after every evaluation: steps, speed, returns and the time that is left."""
+    """Print a line after every evaluation: steps, speed, returns and remaining time."""
     pace = Pace()
 
     def report(progress: Progress) -> None:
@@ -60,7 +60,7 @@ def print_progress() -> Callback:
 
 
 def all_of(*callbacks: Callback) -> Callback:
-    """Call all of these, in order; stop if any of them says so.
+    """Call all callbacks in order; stop if any of them returns True.
 
     >>> both = all_of(lambda progress: print("called"), lambda progress: True)
     >>> both(None)
@@ -101,8 +101,10 @@ class Pace:
 
 
 def brief(progress: Progress) -> str:
-    """The latest mean return and its spread over agents, and how many have diverged."""
+    """The latest mean return, its standard deviation over agents, and how many have diverged."""
     returns = progress.returns[-1].mean(axis=-1)
     diverged = int(progress.diverged[-1].sum())
-    text = f"return {returns.mean():.1f} ± {returns.std():.1f}"
+    text = f"return {returns.mean():.1f}"
+    if returns.size > 1:  # one agent has no spread
+        text += f" ± {returns.std():.1f}"
     return f"{text}, {diverged} diverged" if diverged else text

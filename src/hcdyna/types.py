@@ -1,4 +1,4 @@
-"""The vocabulary of the library: Dyna is four choices, each a NamedTuple of pure functions.
+"""The types of the library: Dyna has four parts, each a NamedTuple of pure functions.
 
 Functions are written for one example (`obs [d]`, or `obs []` for a tabular state); call `vmap` for
 many. `(key, state, …) → (state, info)`: state is what the next step needs, info is diagnostics.
@@ -24,7 +24,7 @@ ANGLE_ZERO = np.array([1.0, 0.0], np.float32)
 
 
 class Transition(NamedTuple):
-    """One step of experience. `discount` is γ·(1 − terminated); nobody downstream needs `done`."""
+    """One step of experience. `discount` is γ·(1 − terminated), so there is no `done`."""
 
     obs: Array
     action: Array
@@ -34,7 +34,7 @@ class Transition(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the world, or a model of it, answers to an action."""
+    """The result of an action, from the environment or a model."""
 
     next_obs: Array
     reward: Array
@@ -42,10 +42,10 @@ class Outcome(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """What there is to know of an environment without running it.
+    """The description of an environment.
 
     Exactly one of `num_actions` (discrete) and `action_size` (continuous, in [−1, 1]^size) is set.
-    A tabular one has states 0 … `num_states` − 1, and a `table` if it knows its probabilities.
+    A tabular one has states 0 … `num_states` − 1, and a `table` if its probabilities are known.
     """
 
     name: str
@@ -59,15 +59,15 @@ class Spec(NamedTuple):
     table: Table | None = None
 
     def discounts(self, terminated: Array) -> Array:
-        """γ·(1 − terminated): nothing is bootstrapped from beyond the end of an episode."""
+        """γ·(1 − terminated): no bootstrapping beyond the end of an episode."""
         return self.discount * (1.0 - terminated)
 
     def example_obs(self) -> np.ndarray:
-        """An observation of the right shape and type, for whoever allocates storage."""
+        """An observation of the right shape and type, to allocate storage."""
         return np.zeros(self.low.shape, self.low.dtype)
 
     def example_action(self) -> np.ndarray:
-        """An action of the right shape and type, for whoever allocates storage."""
+        """An action of the right shape and type, to allocate storage."""
         if self.action_size is None:
             return np.zeros((), np.int32)
         return np.zeros(self.action_size, np.float32)
@@ -77,7 +77,7 @@ class Spec(NamedTuple):
 class Box:
     """Π for a box from `low` to `high` [d]: a function of a state, and data that a kernel can read.
 
-    The leading `pairs` of variables are cosines and sines of angles: they return to the circle.
+    The first `pairs` pairs of variables are (cos, sin) of an angle and are normalised.
     """
 
     low: Any
@@ -97,28 +97,28 @@ class Box:
 
 
 class Environment(NamedTuple):
-    """The world. `dynamics` takes the observation, so any state can be asked for its outcome."""
+    """An environment. `dynamics` takes the observation, so it can be queried at any state."""
 
     spec: Spec
     reset: Callable[[Key], Array]
     """key → obs [d], a start state."""
     dynamics: Callable[[Key, Array, Array], Outcome]
-    """key, obs [d], action → Outcome. Knows neither time limits nor resets."""
+    """key, obs [d], action → Outcome, without time limits and resets."""
     project: Callable[[Array], Array]
-    """Π: obs [d] → the nearest sensible obs [d]; a Box, or any function."""
+    """Π: obs [d] → obs [d] inside the state space; a Box, or any function."""
     terminal: Callable[[Array], Array] | None
     """obs [d] → whether an episode ends on reaching this state; None: not known."""
 
 
 class Perceptron(NamedTuple):
-    """What fused kernels have to know of an agent, since they can't look into its functions."""
+    """The description of an agent for fused kernels, which can't inspect its functions."""
 
     hidden: tuple[int, ...]
     activation: str
     learning_rate: Array | float
     target_period: int
     functions: tuple[Callable, ...] = ()
-    """`greedy`, `value` and `update` of that agent, which the kernels stand for."""
+    """`greedy`, `value` and `update` of that agent, which the kernels replace."""
     double: bool = False
     huber: bool = False
     max_gradient: float = 0.0
@@ -139,19 +139,19 @@ class Agent(NamedTuple):
     q: Callable[[Any, Array, Array], Array] | None = None
     """state, obs [d], action → Q(s, a), a scalar that hill climbing can differentiate."""
     target: Callable[[Any, Array], Array] | None = None
-    """state, obs [d] → V′(s) by the target network; None: there is none, and V serves."""
+    """state, obs [d] → V′(s) of the target network; None: no target network, V is used."""
     advance: Callable[[Key, Any], Any] | None = None
-    """key, state → state, on every real step: what exploration remembers. None: nothing."""
+    """key, state → state, on every real step: updates exploration noise. None: no such noise."""
     explore: Callable[[Any, Array, Array], Array] | None = None
     """state, obs [d], normal numbers [size] → an action with this noise. None: the greedy one."""
     perceptron: Perceptron | None = None
-    """Set by Q-learning with a perceptron of ours, for which there are kernels."""
+    """Set by Q-learning with our perceptron, for which there are kernels."""
     plan: Callable[[Any, Any, Array | None], tuple[Any, Info]] | None = None
-    """state, mini-batches, how many → n × `update` in one go; filled in by `accelerate` alone."""
+    """state, mini-batches, how many → n × `update` in one call; set only by `accelerate`."""
 
     @property
     def covered(self) -> Perceptron | None:
-        """The perceptron, unless one of the functions that kernels stand for was replaced."""
+        """The perceptron, unless one of the functions that kernels replace was changed."""
         mine = (self.greedy, self.value, self.update)
         fits = self.perceptron is not None and self.perceptron.functions == mine
         return self.perceptron if fits else None
@@ -168,38 +168,38 @@ class Model(NamedTuple):
     spread: Callable[[Any, Array, Array], Array] | None = None
     """state, obs [d], action → how much an ensemble disagrees, a scalar. None: not known."""
     doubt: Callable[[Any, Array, Array, Outcome], Array] | None = None
-    """state, obs [d], action, its outcome → whether the model does not know it. None: it does."""
+    """state, obs [d], action, outcome → whether the model is in doubt about it. None: never."""
     instead: Callable[[Any, Outcome], Outcome] | None = None
-    """state, outcome → what planning takes for a doubtful one. None: a replayed row."""
+    """state, outcome → what planning uses instead of it, in doubt. None: a replayed row."""
 
 
 class Scene(NamedTuple):
-    """All that a search-control strategy may look at."""
+    """Everything that a search-control strategy can use."""
 
     env: Environment
     value: Callable[[Array], Array]
     """obs [d] → V̂(s), the current estimate."""
     predict: Callable[[Key, Array, Array], Outcome]
-    """key, obs [d], action → Outcome, by the current model, whether it knows or not."""
+    """key, obs [d], action → Outcome of the current model, in doubt or not."""
     replay: Any
     """Ring of the transitions seen so far."""
     transition: Transition
-    """The real step that has just been taken."""
+    """The latest real step."""
     batch: Array | int = 0
     """Which of the n mini-batches is being drawn: 0 … n − 1."""
     q: Callable[[Array, Array], Array] | None = None
     """obs [d], action → Q̂(s, a)."""
     greedy: Callable[[Array], Array] | None = None
-    """obs [d] → the action that looks best."""
+    """obs [d] → the greedy action."""
     act: Callable[[Key, Array], Array] | None = None
-    """key, obs [d] → an action of the behaviour."""
+    """key, obs [d] → an action of the behaviour policy."""
     target: Callable[[Array], Array] | None = None
-    """obs [d] → V′(s) by the target network."""
+    """obs [d] → V′(s) of the target network."""
     spread: Callable[[Array, Array], Array] | None = None
-    """obs [d], action → how unsure the model is; None where it can't say."""
+    """obs [d], action → how much the model's members disagree; None: not known."""
     doubt: Callable[[Array, Array, Outcome], Array] | None = None
     instead: Callable[[Outcome], Outcome] | None = None
-    """As the model's, in its present state."""
+    """As those of the model, with its current state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
     """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along` or a faster one."""
 
@@ -216,30 +216,30 @@ class Rows(NamedTuple):
 
     transition: Transition
     weight: Array | None = None
-    """[n] how much each counts; None: all alike"""
+    """[n] weights of the rows; None: all equal"""
     tag: Array | None = None
-    """[n] whole numbers by which the strategy knows them again, to be told their TD errors"""
+    """[n] integers that identify the rows when `SearchControl.learned` gets their TD errors"""
 
 
 class SearchControl(NamedTuple):
-    """From which states do we plan? The adapters in `search_control.base` fill in most of this."""
+    """Decides from which states to plan. `drawn` and `queued` implement most of it."""
 
     init: Callable[[Array], Any]
     """obs (for its shape and type) → state."""
     observe: Callable[[Any, Transition], Any]
-    """state, transition → state: running statistics, on every real step, warm-up included."""
+    """state, transition → state: running statistics, on every real step, also in warm-up."""
     update: Callable[[Key, Any, Scene], tuple[Any, Info]]
-    """key, state, scene → prepare the states to plan from; called once a step, before planning."""
+    """key, state, scene → prepare the states to plan from; once per step, before planning."""
     ready: Callable[[Any], Array] | None
-    """state → whether there is anything to sample, or else all is replay. None: always."""
+    """state → whether there is anything to sample; if not, all rows are replay. None: always."""
     sample: Callable[[Key, Any, Scene, int], Array | Pair | Rows] | None
     """key, state, scene, n → obs [n, d], a Pair of these and actions [n], or n Rows. None: none."""
     learned: Callable[[Any, Array, Array], Any] | None = None
-    """state, tags [rows] (−1: not learned from), their TD errors [rows] → state. None: unasked."""
+    """state, tags [rows] (−1: not learned from), TD errors [rows] → state. None: not needed."""
 
 
 class Dyna(NamedTuple):
-    """The four choices composed."""
+    """The four parts combined."""
 
     init: Callable[[Key], Any]
     act: Callable[[Key, Any, Array], Array]

@@ -7,11 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 
 from hcdyna.cli import COMMANDS, main
+from hcdyna.cli.commands import list as listing
 from hcdyna.cli.commands.list import GROUPS
 from hcdyna.dyna import build
 from hcdyna.settings import presets, registry
@@ -87,6 +90,7 @@ def test_every_command_explains_itself_and_its_options(command, capsys, monkeypa
     monkeypatch.setenv("COLUMNS", "100")
     text = help_of(capsys, command)
     assert f"usage: hcdyna {command}" in text
+    assert max(map(len, text.splitlines())) <= 100
     assert without_help(text) == []
 
 
@@ -141,7 +145,11 @@ def test_train_prints_its_folder_first_then_memory_progress_and_a_table(
     assert "95% interval" in "\n".join(lines)
     assert max(map(len, lines)) <= 100
     assert main(["list", "runs"]) == 0
-    assert "120 of 120" in capsys.readouterr().out
+    listed = capsys.readouterr().out
+    name = lines[0].removeprefix("Run: runs/")
+    column = [row.split("│")[1].strip() for row in listed.splitlines() if row.startswith("│")]
+    assert "".join(column) == name, "broken into lines, but not cut"
+    assert max(map(len, listed.splitlines())) <= 100
 
 
 def test_one_agent_is_not_several():
@@ -190,6 +198,23 @@ def test_list_has_every_name_with_a_word_about_it(kind, capsys):
     if kind == "environments":
         known[known.index("hosted")] = "any Gymnasium id"
     assert sorted(name for name, _ in rows) == sorted(known)
+
+
+def test_list_shows_whole_sentences():
+    assert listing.about("search_control", "prioritised_replay").endswith("were last learned from.")
+    assert listing.about("search_control", "hill_climbing").endswith("on the way (HC-Dyna).")
+
+
+def test_list_tells_unfinished_runs_and_diverged_agents():
+    assert [listing.steps_taken(3_000, 5_000), listing.steps_taken(5_000, 5_000)] == [
+        "3,000 of 5,000",
+        "5,000",
+    ]
+    returns, diverged = np.full((2, 3), -7.0), np.zeros((1, 2, 3), bool)
+    run = SimpleNamespace(mean_returns=lambda: returns, diverged=diverged)
+    assert listing.last_return(run) == "-7.0 [-7.0, -7.0]"
+    diverged[0, 1, 2:] = True
+    assert listing.last_return(run) == "-7.0 [-7.0, -7.0], 1 diverged"
 
 
 def test_list_shows_brackets_as_they_are(capsys):

@@ -1,6 +1,8 @@
 """Output that can't be written: the end of a command that only shows, no matter to one that makes
 files."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from test_cli import TINY
 
 from hcdyna.cli import main
 from hcdyna.cli.commands.train import new_folder
+from hcdyna.cli.output import Output, wrapped
 from hcdyna.settings import presets
 
 
@@ -72,6 +75,23 @@ def test_a_reader_that_has_seen_enough_ends_what_only_shows():
     assert (code, said) == (0, "")
 
 
+def test_help_may_be_cut_off(monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(Output, "mute", lambda output: None)
+    with contextlib.redirect_stdout(Gone()):
+        assert main(["train", "--help"]) == 0
+
+
+def test_long_lines_are_broken_between_words():
+    assert wrapped("word " * 30, 40).splitlines() == [
+        "word word word word word word word word"
+    ] * 3 + ["word word word word word word"]
+    assert wrapped(f"│ {'word ' * 30}│", 40) == f"│ {'word ' * 30}│"
+
+
 def test_a_closed_output_is_the_end_of_what_only_shows(run):
     code, said = hcdyna("export", run, "--csv", redirect=">&-")
     assert (code, said) == (2, "hcdyna: standard output: is closed\n")
@@ -94,7 +114,7 @@ def test_names_in_brackets_are_names(run, tmp_path, capsys, monkeypatch):
     (tmp_path / "[").mkdir()
     (tmp_path / "[" / "x]").symlink_to(run)
     assert main(["eval", "[/x]", "--episodes", "1"]) == 0
-    assert "1 episode of each agent of [/x]" in capsys.readouterr().out
+    assert "[/x]: 1 episode per agent" in capsys.readouterr().out
 
 
 def test_runs_that_start_at_the_same_moment_get_folders_of_their_own(tmp_path, monkeypatch):

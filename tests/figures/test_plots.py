@@ -110,7 +110,9 @@ def test_agents_are_marked_from_where_they_diverged(broken):
 
 
 def test_one_seed_and_no_evaluations(single, empty):
-    assert not plots.plot_curves(single).axes[0].collections, "no band"
+    axes = plots.plot_curves(single).axes[0]
+    assert not axes.collections, "no band"
+    assert axes.get_title() == "GridWorld: one seed"
     words = [text.get_text() for text in plots.plot_curves(empty).axes[0].texts]
     assert words == ["no evaluations yet"]
 
@@ -147,6 +149,7 @@ def test_an_agent_shows_surface_wall_replay_queue_and_climbs(run):
     axes = Figure().subplots()
     plots.value_surface(axes, run.settings[0], run.state(3), shown=50)
     assert [len(dots.get_offsets()) for dots in axes.collections[1:3]] == [50, 50]
+    assert axes.collections[2].get_path_effects(), "white crosses have an outline"
     plain = plots.plot_agent(run, seed=3, variables=[(0, 1), (1, 0)])
     assert [axes.get_xlabel() for axes in plain.axes] == ["x", "y"]
 

@@ -57,23 +57,23 @@ class DDPG:
     noise_memory: float = number(0.85, at_least=0, at_most=0.999)
     """n ← noise_memory·n + N(0, noise_scale²) on every real step; ε = 0 switches n off."""
     noise_scale: float = number(0.2, at_least=0)
-    """Standard deviation of what is new in n."""
+    """Standard deviation of the new noise in n."""
     through_actor: bool = False
     """Climb ∇ₛQ(s, π(s)) through the actor; off: ∇ₛQ(s, a*) with a* = π(s) held fixed."""
     twin_critics: bool = False
-    """Bootstrap from the lower of two critics; actor and value look at the first."""
+    """Bootstrap from the lower of two critics; actor and value use the first."""
     actor_delay: int = number(1, at_least=1, at_most=1_000_000)
-    """Actor and targets move on every this many updates of the critic."""
+    """Update actor and targets once per this many updates of the critic."""
     target_smoothing: bool = False
-    """Add noise to the action that targets bootstrap from."""
+    """Add noise to the action from which targets bootstrap."""
     smoothing_scale: float = number(0.2, at_least=0)
-    """Standard deviation of that noise …"""
+    """Standard deviation of the noise of target_smoothing."""
     smoothing_clip: float = number(0.5, at_least=0)
-    """… and its largest size."""
+    """Largest absolute value of the noise of target_smoothing."""
     critics: int = later(2, before=2, at_least=2, at_most=100)
-    """With twin critics: so many, of which every update asks a random two (Chen et al., 2021)."""
+    """Number of twin critics; every update uses a random two of them (Chen et al., 2021)."""
     layer_norm: bool = later(False, before=False)
-    """Normalise the hidden layers of critics, which makes many updates a step safer."""
+    """Layer normalisation in the critics, which stabilises many updates per step."""
 
     def __post_init__(self) -> None:
         check(self)

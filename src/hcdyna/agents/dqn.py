@@ -45,13 +45,13 @@ class DQN:
     target_period: int = number(1_000, at_least=1, at_most=MOST)
     """τ: Q′ ← Q every this many updates."""
     double: bool = later(False, before=False)
-    """Q chooses the action in s′ that Q′ says the worth of; off: Q′ does both."""
+    """Double DQN: Q chooses the action in s′, Q′ evaluates it; off: Q′ does both."""
     dueling: bool = later(False, before=False)
-    """Q = V + A − mean A, with V and A on the same hidden layers; off: a plain perceptron."""
+    """Dueling network, Q = V + A − mean A on shared hidden layers; off: a plain perceptron."""
     loss: Literal["square", "huber"] = later("square", before="square")
-    """Of the TD error δ: δ², or Huber's, δ²/2 up to |δ| = 1 and |δ| − 1/2 beyond."""
+    """Loss of the TD error δ: δ², or Huber's, δ²/2 up to |δ| = 1 and |δ| − 1/2 beyond."""
     max_gradient: float = later(0.0, before=0.0, at_least=0, static=True)
-    """The longest gradient; a longer one is cut to this. 0: as it is."""
+    """Clip gradients to this norm; 0: no clipping."""
     network: PythonOnly[Network | None] = None
     """Your own init/apply pair, obs [d] → Q [actions]; None: a perceptron of `hidden` layers."""
 

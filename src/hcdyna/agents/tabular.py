@@ -16,7 +16,7 @@ class Tabular:
     """Q-learning on a table Q [states, actions] that starts at 0."""
 
     learning_rate: float = number(0.5, above=0, at_most=1)
-    """Share of the TD error that an update corrects."""
+    """Step size: the share of the TD error that an update corrects."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -5,14 +5,15 @@ import inspect
 import io
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from hcdyna.cli.output import HelpShown
-from hcdyna.settings.errors import SettingsError, words_of
+from hcdyna.cli.output import HelpShown, Paragraphs, ReaderGone
+from hcdyna.settings.errors import RunError, SettingsError, words_of
 from hcdyna.settings.fields import problems, shown
 from hcdyna.settings.hints import did_you_mean
 
@@ -23,7 +24,7 @@ RunFolder = Annotated[
 RunFolders = Annotated[
     tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN …", help="Folders of runs.")
 ]
-"""Some run folders."""
+"""One or more run folders."""
 
 
 class Place(str):
@@ -120,13 +121,16 @@ def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
 
     complaint = io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint):
+        prose: Any = Paragraphs(sys.stdout)
+        with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(prose):
             options = read(arguments)
     except BadPath as error:
         raise SettingsError(f"{command}: {error}") from None
     except SystemExit as stop:
         if not stop.code:
             raise HelpShown from None
+    except (ReaderGone, RunError):  # of the output, while help is printed
+        raise
     except Exception as error:  # of a class that is not ours
         raise SettingsError(f"{command}: {words_of(error)}") from error
     else:

@@ -6,7 +6,9 @@ that a command makes, that is its end; where it makes files, it finishes them wi
 
 import contextlib
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +67,29 @@ class Output:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.stream.fileno())
         os.close(nowhere)
+
+
+class Paragraphs:
+    """A stream in place of `sys.stdout` that breaks long lines of prose between words; tyro breaks
+    those in its boxes, but prints the description of a command as it comes."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        width = shutil.get_terminal_size().columns
+        self.stream.write("\n".join(wrapped(line, width) for line in text.split("\n")))
+        return len(text)
+
+
+def wrapped(line: str, width: int) -> str:
+    """Prose in lines of at most `width` characters; a line with colours or of a box as it is."""
+    if len(line) <= width or not line[0].isalpha():
+        return line
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 def say(message: str) -> None:

@@ -37,7 +37,7 @@ class Acrobot:
     reward_noise: float = number(0.0, at_least=0)
     """Standard deviation of the noise on every reward."""
     time_limit: int = number(500, at_least=1, at_most=MOST)
-    """Steps after which an episode is cut off."""
+    """Steps after which an episode is truncated."""
     discount: float = number(0.99, at_least=0, at_most=1)
     """γ, the discount factor."""
 

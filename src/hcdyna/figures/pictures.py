@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from hcdyna.environments import grid_world
 from hcdyna.environments.variables import named_variables
@@ -24,6 +25,8 @@ POINTS = 121
 """Points along each side of the value surface."""
 SHOWN = 1_500
 """States of each kind in a picture."""
+OUTLINED = {"path_effects": [withStroke(linewidth=1.8, foreground="#2b2b2b")]}
+"""White can be seen where the surface is bright, too."""
 
 
 def plot_agent(
@@ -152,7 +155,7 @@ def value_surface(
         dots = {"s": 3, "color": "#7fb6ff", "linewidths": 0, "label": "replay states"}
         axes.scatter(visited[:, 0], visited[:, 1], **dots)  # type: ignore[arg-type]
     if queued is not None:
-        crosses = {"s": 14, "color": "white", "marker": "+", "linewidths": 0.6}
+        crosses = {"s": 16, "color": "white", "marker": "+", "linewidths": 0.7, **OUTLINED}
         axes.scatter(queued[:, 0], queued[:, 1], **crosses, label="search-control queue")  # type: ignore[arg-type]
     if sound:
         draw_climbs(axes, paths)
@@ -191,5 +194,5 @@ def draw_grid_world(axes: Axes, wall: bool) -> None:
     axes.fill_between([goal, 1], goal, 1, color="#ffd24a", zorder=3)
     axes.fill_between([0, start], 0, start, color="#8ee08e", zorder=3)
     axes.annotate("goal", (0.975, 0.965), ha="center", color="black", size="small", zorder=5)
-    axes.annotate("start", (0.025, 0.018), ha="center", color="black", size="small", zorder=5)
+    axes.annotate("start", (0.06, 0.018), color="white", size="small", zorder=5, **OUTLINED)  # type: ignore[arg-type]
     axes.set_aspect("equal")

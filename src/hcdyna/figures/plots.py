@@ -48,8 +48,14 @@ def plot_curves(
     for number, (world, curves) in enumerate(worlds.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
         draw_world(axes, curves, statistic)
-        axes.set_title(f"{world}: {NAMES[statistic]} and 95% interval", size="medium")
+        axes.set_title(f"{world}: {shown(curves, statistic)}", size="medium")
     return figure
+
+
+def shown(curves: Sequence[Curve], statistic: Statistic) -> str:
+    """What the lines are, for the title; a single seed has no mean and no interval."""
+    alone = all(len(curve.returns) == 1 for curve in curves)
+    return "one seed" if alone else f"{NAMES[statistic]} and 95% interval"
 
 
 def tell_notebooks() -> None:

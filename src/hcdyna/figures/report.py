@@ -116,7 +116,7 @@ def _panels(shown: list[dict[str, Any]], curves: list[Curve]) -> str:
     )
     if len(shown) == MOST_PANELS and len({id(curve.run) for curve in curves}) > MOST_PANELS:
         note += f" The first {MOST_PANELS} runs are shown."
-    return f"""<section><h2>What the agent sees as learning proceeds</h2>
+    return f"""<section><h2>Values, replay and queue during training</h2>
 <div class="controls"><button id="play" type="button">▶ play</button>
 <input type="range" id="slider" min="0" max="{last}" value="{last}" aria-label="environment steps">
 <span id="step"></span>{fixed if surfaces else ""}</div>
@@ -129,7 +129,7 @@ def _panel(number: int, panel: dict[str, Any]) -> str:
     if not panel["surface"]:
         names = list(enumerate(panel["variables"]))
         selects = []
-        for axis, word, chosen in (("x", "across", 0), ("y", "up", 1)):
+        for axis, word, chosen in (("x", "x axis", 0), ("y", "y axis", 1)):
             options = "".join(
                 f'<option value="{v}"{" selected" * (v == chosen)}>{escape(name)}</option>'
                 for v, name in names
@@ -149,5 +149,5 @@ def _diagnostics(small: list[dict[str, Any]]) -> str:
         for number, chart in enumerate(small)
     )
     return f"""<section><h2>Diagnostics</h2><div class="grid">{places}</div>
-<p class="note">Median and quartiles over the agents, against environment steps; each point is a
-mean since the evaluation before. Agents whose number is not finite are left out.</p></section>"""
+<p class="note">Median and quartiles over the agents, against environment steps; each point is the
+mean since the previous evaluation. Values that are not finite are left out.</p></section>"""

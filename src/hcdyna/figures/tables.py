@@ -110,7 +110,7 @@ def _details(run: Run, curves: Sequence[Curve]) -> str:
         lines = {
             "Started by": command(record.get("command")),
             "Resume with": "" if run.finished else f"hcdyna resume {folder}",
-            "Look at it in Python": f"hcdyna.load({str(run.folder)!r})",
+            "Load in Python": f"hcdyna.load({str(run.folder)!r})",
         }
         commands = "".join(
             f"<h3>{what}</h3><pre>{escape(line)}</pre>" for what, line in lines.items() if line

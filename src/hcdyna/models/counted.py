@@ -26,14 +26,13 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedModel:
-    """Answer with a successor in proportion to its count, and with its mean reward.
+    """Sample a successor in proportion to its count, with its mean reward.
 
-    A pair that was never tried leads back to its own state, for nothing.
+    A pair that was never tried leads back to its own state, with reward 0.
     """
 
     successors: int = number(5, at_least=1, at_most=1_000)
-    """Different successors remembered for a state and action, on a lattice four neighbours and the
-    state itself; where there are more, the rarest makes room."""
+    """Successors stored per state and action (5 suffice on a grid); the rarest is replaced."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -1,4 +1,4 @@
-"""A model learned online, which knows what it does not know."""
+"""A model learned online, with a rule for states that it does not know."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -27,33 +27,29 @@ class LearnedModel:
     batch_size: int = number(128, at_least=1, at_most=1_000_000)
     """Transitions per update."""
     normalise: bool = later(True, before=False)
-    """Measure variables, differences and rewards in standard deviations, and learn ends from as
-    many steps with as without one. False: raw numbers, and ends as they come."""
+    """Normalise states, differences and rewards, and oversample terminations; off: raw data."""
     updates: int = later(1, before=1, at_least=1, at_most=1_000)
     """Updates per environment step."""
     members: int = later(1, before=1, at_least=1, at_most=100)
-    """Networks, each of which learns from mini-batches of its own."""
+    """Number of networks, each trained on different mini-batches."""
     answer: Literal["mean", "member"] = later("mean", before="mean")
-    """What several members answer: the mean of all, or one at random."""
+    """Prediction of several members: their mean, or a random member."""
     ends: Literal["auto", "known", "learned"] = later("auto", before="learned")
-    """Where episodes end: as the environment knows, or learned. auto: known, where it does."""
+    """Terminations: known from the environment, or learned; auto: known if possible."""
     trust: Trust = later("optimistic", before="trust")
-    """What to do where the model does not know: take it for an end with the best reward so far, as
-    long as steps cost and there is nothing else to go by; replace the row by a replayed one; or
-    trust the model."""
+    """In doubt: assume an end with the best reward so far, replay a real step, or trust it."""
     doubt: Literal["newness", "spread"] = later("newness", before="newness")
-    """The model does not know what a step is like that leads to a new state, or on whose outcome
-    its members disagree."""
+    """When the model is in doubt: if a step leads to a new state, or if its members disagree."""
     cell_width: float = later(2.0, before=2.0, above=0)
-    """Newness: the finest cells in which visits are counted, in standard deviations …"""
+    """Newness: width of the finest cells in which visits are counted, in standard deviations."""
     visits: int = later(5, before=5, at_least=1, at_most=255)
-    """… the visits that make a cell familiar …"""
+    """Newness: number of visits that make a cell familiar."""
     new_share: float = later(0.05, before=0.05, at_least=0, at_most=1)
-    """… and the share of real steps that may lead to new cells; if more do, cells are larger."""
+    """Newness: largest share of real steps into new cells; if there are more, cells are larger."""
     spread_limit: float = later(2.0, before=2.0, above=0)
-    """Spread: members disagree beyond so many times what is usual on replayed steps."""
+    """Spread: doubt if members disagree this many times as much as on replayed steps."""
     until_told: int = later(20, before=20, at_least=1, at_most=MOST)
-    """Optimism is over when so many steps have ended an episode, or paid unlike the first."""
+    """Optimism ends after this many terminations, or rewards that differ from the first."""
     reward: PythonOnly[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → the reward; None: learned."""
     terminated: PythonOnly[Answer | None] = later(None, before=None)

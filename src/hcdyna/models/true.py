@@ -9,7 +9,7 @@ from hcdyna.types import Environment, Model
 
 @dataclass(frozen=True)
 class TrueModel:
-    """Ask the environment itself; nothing to learn."""
+    """Use the environment's own dynamics; nothing is learned."""
 
     def build(self, env: Environment) -> Model:
         # An environment that can't be asked for any state refuses here, before anything runs.

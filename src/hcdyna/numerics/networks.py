@@ -26,7 +26,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": relu, "tanh": jnp.ta
 
 
 class Network(NamedTuple):
-    """Any network: give an agent such a pair and it replaces the perceptron."""
+    """A custom network: a pair of functions that replaces the agent's perceptron."""
 
     init: Callable[[Key], Any]
     """key → params."""

@@ -83,7 +83,8 @@ class HostedWorld:
         try:
             found = np.asarray(self.worlds.picture())
         except RunError as error:
-            warnings.warn(f"{self.hosted.id} can't be drawn: {error}", stacklevel=2)
+            instead = "so its variables are shown; pip install 'hcdyna[render]' may help"
+            warnings.warn(f"{self.hosted.id} can't be drawn, {instead}: {error}", stacklevel=2)
             return None
         return found if found.ndim == 3 else None
 

@@ -56,7 +56,7 @@ class Run:
     final: Callable[[], Any]
     """→ the final state (AgentLife) of all agents [agents, …]."""
     folder: Path | None = None
-    """Where the run is kept, if it is."""
+    """The folder of the run, if it has one."""
     kept: Callable[[], Best] | None = None
     """→ the best policies of all agents."""
 
@@ -67,7 +67,7 @@ class Run:
         folder: Path | None = None,
         kept: Callable[[], Best] | None = None,
     ) -> Run:
-        """The run that this was the progress of."""
+        """The run with the evaluations of this progress."""
 
         def stacked(entries: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
             return np.stack(entries, axis=2) if entries else np.zeros(shape)
@@ -132,7 +132,7 @@ class Run:
     def diagnostics(self) -> dict[str, np.ndarray]:
         """Tidy columns with a row per evaluation: setting, seed, step and what training reports.
 
-        Each number is the mean over the steps since the evaluation before; NaN where there is none.
+        Numbers are means over the steps since the previous evaluation, NaN if there are none.
         """
         shape = self.returns.shape[:3]
         setting, seed, evaluation = (index.ravel() for index in np.indices(shape))
@@ -189,7 +189,7 @@ class Run:
             raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
 
     def agent(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
-        """One trained agent, ready to act; the first seed if none is named."""
+        """One trained agent, ready to act; by default the first seed."""
         seed = self.seeds[0] if seed is None else seed
         state, scale = self._state_and_scale(seed, setting)
         about = f"seed {seed}" + (f" after {self.steps[-1]:,} steps" if len(self.steps) else "")

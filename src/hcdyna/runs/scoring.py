@@ -53,10 +53,10 @@ def evaluate(
     """Mean and standard deviation of the return, or, with `return_episodes`, the return and the
     length of each episode, both [episodes].
 
-    The agent is one of ours, or anything with `predict(obs, deterministic=True)`, such as a model
-    of Stable-Baselines3. The environment is an object, a function that makes one, or a name; one of
-    our agents can do without, and plays where it was trained. Episodes begin with `seed`,
-    `seed` + 1, …, so that agents can be compared on the same ones.
+    The agent is one of ours, or any object with `predict(obs, deterministic=True)`, such as a model
+    of Stable-Baselines3. The environment is an object, a function that makes one, or an id; by
+    default the one that the agent was trained on. Episodes are seeded with `seed`, `seed` + 1, …,
+    so that agents can be compared on the same episodes.
     """
     if not callable(getattr(agent, "predict", None)):
         raise SettingsError(f"agent = {shown(agent)}: must have a method predict")

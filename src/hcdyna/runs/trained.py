@@ -64,10 +64,10 @@ class TrainedAgent:
     ) -> np.ndarray:
         """The action for an observation [d], or for many [n, d].
 
-        It is the best one, or, if not `deterministic`, that of the behaviour: ε-greedy with the
-        training's ε unless `epsilon` is given; continuous actions get exploration noise, which
-        ε = 0 switches off. Equal seeds give equal actions; no seed, new ones on every call. On a
-        Gymnasium environment, observations and actions are its own, as in `env.step(action)`.
+        The greedy action or, if not `deterministic`, one of the behaviour policy: ε-greedy with the
+        training's ε unless `epsilon` is given, or with exploration noise for continuous actions,
+        which ε = 0 turns off. The same seed gives the same action; without a seed, every call
+        differs. For a Gymnasium environment, pass its observations, and its actions come back.
         """
         if deterministic:
             if epsilon is not None:

@@ -41,9 +41,9 @@ def queued(
     """A strategy from `propose(key, statistics, scene) → states [m, d], accepted [m], info`.
 
     The accepted states enter a first-in, first-out queue of `capacity`, from which planning draws
-    uniformly. `init(obs)` and `observe(statistics, transition)` keep running statistics. Say
-    `never_empty` if every proposal has an accepted state: then nothing is drawn for the case that
-    the queue is empty.
+    uniformly. `init(obs)` and `observe(statistics, transition)` keep running statistics. Set
+    `never_empty` if every proposal has an accepted state: then no rows are drawn for an empty
+    queue.
     """
 
     def update(key: Key, state: Queued, scene: Scene) -> tuple[Queued, Info]:

@@ -24,18 +24,18 @@ from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Tr
 
 @dataclass(frozen=True)
 class ContinuousGibbs:
-    """Draw states ∝ exp(V̂/T) afresh for every mini-batch."""
+    """Plan from states drawn ∝ exp(V̂/T), anew for every mini-batch."""
 
     temperature: float = number(1.0, above=0)
-    """T: a higher one spreads the states more evenly."""
+    """T: the higher, the more evenly states are spread."""
     method: Literal["auto", "grid", "langevin"] = "auto"
     """auto: a grid in two dimensions, Langevin chains in others."""
     cells: int = number(20, at_least=1, at_most=1_000)
     """Grid: cells along each of the two axes."""
     chains: int = number(10, at_least=1, at_most=10_000)
-    """Langevin: how many chains run side by side …"""
+    """Langevin: number of parallel chains."""
     steps: int = number(10, at_least=1, at_most=10_000)
-    """… and by how many steps each goes on per time step; the last steps of all are drawn from."""
+    """Langevin: steps of each chain per time step; planning draws from the last steps of all."""
     step_size: float = number(0.001, above=0)
     """Langevin: α. The smaller, the closer to exp(V̂/T) in the long run, and the longer that run."""
 

@@ -15,7 +15,7 @@ from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 
 @dataclass(frozen=True)
 class Gibbs:
-    """Queue states drawn from the Gibbs distribution of the values, afresh at every time step."""
+    """Queue states drawn from the Gibbs distribution of the values, anew at every time step."""
 
     samples: int = number(80, at_least=1, at_most=1_000_000)
     """How many states enter the queue per time step; a climb of the study offers as many."""
@@ -24,7 +24,7 @@ class Gibbs:
     surface: Surface = "estimate"
     """The values: V̂, V* by value iteration, or V* by the paper's recipe."""
     queue_size: int = number(100_000, at_least=1, at_most=MOST)
-    """How many states the search-control queue holds; the oldest leave first."""
+    """Capacity of the search-control queue in states; the oldest leave first."""
 
     def __post_init__(self) -> None:
         check(self)

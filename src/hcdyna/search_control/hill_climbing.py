@@ -36,10 +36,10 @@ CRITERION = 0x435249
 
 @dataclass(frozen=True)
 class HillClimbing:
-    """Climb V̂ from a replay state once a time step, and queue the states on the way (HC-Dyna).
+    """Climb V̂ from a replay state once per time step, and queue the states on the way (HC-Dyna).
 
     On a lattice of discrete states this is `TabularHillClimbing` with the same `steps` and
-    `queue_size`; the other fields are about continuous states.
+    `queue_size`; the other fields are for continuous states only.
     """
 
     steps: int = number(100, at_least=0, at_most=1_000_000)
@@ -51,8 +51,7 @@ class HillClimbing:
     natural_gradient: bool = True
     """Scale gradient and noise by the covariance of the visited states; off: Σ̂ = I."""
     noise: Noise = "full"
-    """full: N(0, ηΣ̂). diagonal: standard deviation noise_scale·√diag Σ̂. langevin: N(0, 2αΣ̂), with
-    `normalise` off. none."""
+    """full: N(0, ηΣ̂); diagonal: noise_scale·√diag Σ̂; langevin: N(0, 2αΣ̂), not normalised."""
     eta: float = number(0.1, at_least=0)
     """η, the stochasticity of the climb, for full noise."""
     noise_scale: float = number(0.05, at_least=0)
@@ -64,11 +63,11 @@ class HillClimbing:
     beta: float = number(0.001, at_least=0, at_most=1)
     """β, the rate of the moving average."""
     max_accepted: int | None = number(None, at_least=0, at_most=1_000_000)
-    """m: stop accepting after this many states of a climb; None: no such limit."""
+    """m: accept at most this many states of a climb; None: no limit."""
     skip_terminal: bool = False
     """Leave terminal states out of the queue."""
     queue_size: int = number(1_000_000, at_least=1, at_most=MOST)
-    """How many states the search-control queue holds; the oldest leave first."""
+    """Capacity of the search-control queue in states; the oldest leave first."""
     criterion: PythonOnly[Criterion | None] = None
     """What to climb, from a key and the scene; None: the value estimate."""
 

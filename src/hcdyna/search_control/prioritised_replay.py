@@ -13,14 +13,14 @@ from hcdyna.types import Array, Key, Rows, Scene, SearchControl, Transition
 @dataclass(frozen=True)
 class PrioritisedReplay:
     """Replay transitions with probability ∝ p = (|δ| + floor)^α, where δ is their TD error when
-    they were last learned from. New ones get the highest p of all, to be learned from soon."""
+    they were last learned from. New ones get the highest p in the buffer."""
 
     alpha: float = number(0.6, at_least=0)
-    """α: 0 draws uniformly."""
+    """α: exponent of the priority; 0 draws uniformly."""
     beta: float = number(0.4, at_least=0, static=True)
-    """β: transitions count (lowest p / p)^β; with 1 each counts alike in the long run. 0: off."""
+    """β: weights (lowest p / p)^β correct for non-uniform sampling, fully with 1; 0: no weights."""
     floor: float = number(0.01, above=0)
-    """What is added to |δ|, so that every transition has a chance."""
+    """Added to |δ|, so that every transition can be drawn."""
     plans_plain = "whole transitions"
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ class Sweep(NamedTuple):
 
 @dataclass(frozen=True)
 class PrioritisedSweeping:
-    """Take the pairs of highest priority off a queue, once a time step.
+    """Plan from the pairs of highest priority, taken off a queue once per time step.
 
     Where V̂(s′) has changed by Δ, each pair (s, a) seen to lead there gets the priority
     P(s′ | s, a)·|Δ| if that is higher than its own. The pair just visited comes first.
@@ -39,8 +39,7 @@ class PrioritisedSweeping:
     threshold: float = number(0.0, at_least=0)
     """Only pairs with a priority above this are planned from."""
     successors: int = number(5, at_least=1, at_most=1_000)
-    """Different successors remembered for a state and action, on a lattice four neighbours and the
-    state itself; where there are more, the rarest makes room."""
+    """Successors stored per state and action (5 suffice on a grid); the rarest is replaced."""
 
     def __post_init__(self) -> None:
         check(self)

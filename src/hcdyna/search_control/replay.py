@@ -7,7 +7,7 @@ from hcdyna.types import Environment, SearchControl
 
 @dataclass(frozen=True)
 class Replay:
-    """Replay real transitions only; the model is never asked."""
+    """Replay real transitions only, without a model."""
 
     def build(self, env: Environment) -> SearchControl:
         return SearchControl(

@@ -14,15 +14,14 @@ from hcdyna.types import Array, Environment, Info, Key, Rows, Scene, SearchContr
 
 @dataclass(frozen=True)
 class Rollouts:
-    """Follow the behaviour through the model, until h steps are taken or the episode ends."""
+    """Follow the behaviour policy through the model, for h steps or until the episode ends."""
 
     steps: int = number(5, at_least=1, at_most=10_000)
     """h, the length of a rollout."""
     outcomes: Literal["states", "steps"] = "states"
-    """states: once a time step, the states along a rollout enter a queue to plan from. steps: each
-    row of a mini-batch is a whole rollout: s₀, a₀, Σγⁱr, γʰ·(1 − terminated), s_h."""
+    """states: queue the states of a rollout. steps: a row is a rollout, s₀, a₀, Σγⁱr, γʰ, s_h."""
     queue_size: int = number(100_000, at_least=1, at_most=MOST)
-    """How many states the search-control queue holds; the oldest leave first."""
+    """Capacity of the search-control queue in states; the oldest leave first."""
     plans_plain = property(lambda self: "whole transitions" * (self.outcomes == "steps"))
 
     def __post_init__(self) -> None:

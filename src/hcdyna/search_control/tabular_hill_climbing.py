@@ -16,7 +16,7 @@ from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 
 @dataclass(frozen=True)
 class TabularHillClimbing:
-    """Climb from a replay state to steepest neighbours once a time step, and queue the cells."""
+    """Climb from a replay state to the steepest neighbours once per time step; queue the cells."""
 
     steps: int = number(80, at_least=1, at_most=1_000_000)
     """k, the number of climb steps per time step."""
@@ -27,7 +27,7 @@ class TabularHillClimbing:
     surface: Surface = "estimate"
     """What to climb: V̂, V* by value iteration, or V* by the paper's recipe."""
     queue_size: int = number(100_000, at_least=1, at_most=MOST)
-    """How many states the search-control queue holds; the oldest leave first."""
+    """Capacity of the search-control queue in states; the oldest leave first."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -16,7 +16,7 @@ from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl
 
 @dataclass(frozen=True)
 class TDError:
-    """Climb log|TD error| instead of V̂; what leaves the box restarts from a replay state."""
+    """Climb log|TD error| instead of V̂; a climb that leaves the box restarts from replay."""
 
     climbing: HillClimbing = field(default=HillClimbing(normalise=False, eta=0.01))
     """How to climb, and which states to queue."""

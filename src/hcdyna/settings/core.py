@@ -35,35 +35,32 @@ PythonOnly = Annotated[T, tyro.conf.Suppress, tyro.conf.Fixed]
 
 @dataclass(frozen=True)
 class Training:
-    """How long and how much to learn."""
+    """How long to train, and how much to plan."""
 
     steps: int = number(50_000, at_least=1, at_most=MOST)
-    """Environment steps in all, warm-up included."""
+    """Total environment steps, including warm-up."""
     warmup: int = number(5_000, at_least=0, at_most=MOST)
     """Steps with uniformly random actions before learning starts."""
     epsilon: float = number(0.1, at_least=0, at_most=1)
-    """ε of the behaviour policy, and of the actions simulated in planning. Continuous actions have
-    noise of their own (see the agent), which ε = 0 switches off."""
+    """ε of the behaviour policy, also in planning; for continuous actions, 0 turns off noise."""
     epsilon_start: float = later(1.0, before=1.0, at_least=0, at_most=1)
-    """ε after the warm-up, from where it falls to the above …"""
+    """Initial ε after the warm-up; decreases linearly to `epsilon` over `epsilon_steps`."""
     epsilon_steps: int = later(0, before=0, at_least=0, at_most=MOST)
-    """… in so many steps, evenly. 0: it does not fall, but is that from the start."""
+    """Steps over which ε decreases from `epsilon_start`; 0: ε is constant."""
     planning_steps: int = number(10, at_least=0, at_most=10_000)
     """n, mini-batch updates per environment step."""
     update_every: int = later(1, before=1, at_least=1, at_most=MOST)
-    """Search and plan on every this many environment steps."""
+    """Search and plan once per this many environment steps."""
     batch_size: int = number(32, at_least=1, at_most=1_000_000)
     """b, the size of a mini-batch."""
     mixing_rate: float = number(0.5, at_least=0, at_most=1, static=True)
-    """ρ, the share of a mini-batch that comes from search-control; the rest is replay.
-    Where ρb is not whole, it is the probability of each row."""
+    """ρ, the share of a mini-batch from search-control (per row, if ρb is not an integer)."""
     replay_size: int = number(100_000, at_least=1, at_most=MOST)
-    """How many transitions the replay buffer holds."""
+    """Capacity of the replay buffer in transitions."""
     learn_at_once: bool = False
-    """As in Algorithm 2: update Q with the step just taken, and the model before planning."""
+    """As in Algorithm 2: update Q with each new transition, and the model before planning."""
     kernels: Literal["auto", "on", "off"] = "auto"
-    """Fused kernels for climb and planning: where they can be used, always (or an
-    error), or never. They round differently from the plain programs."""
+    """Fused kernels: if possible, always (or an error), or never. They round differently."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -71,7 +68,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How to measure what was learned, on an environment of its own."""
+    """When and how to evaluate agents, on a separate environment."""
 
     every: int = number(1_000, at_least=1, at_most=MOST)
     """Environment steps between two evaluations."""
@@ -86,7 +83,7 @@ class Evaluation:
 
 @dataclass(frozen=True, repr=False)
 class Settings:
-    """One algorithm on one problem. Each of the four choices is a name or an object with `build`.
+    """One algorithm on one environment. Each of the four parts is a name or an object with `build`.
 
     >>> Settings(environment="MountainCar", search_control="uniform").search_control
     Uniform()
@@ -96,7 +93,7 @@ class Settings:
     agent: Any = None
     """None: dqn, or ddpg for continuous actions on a Gymnasium environment."""
     model: Any = None
-    """None: true, or learned on a Gymnasium environment, whose dynamics can't be asked."""
+    """None: true, or learned on a Gymnasium environment, whose dynamics can't be queried."""
     search_control: Any = "hill_climbing"
     training: Training = Training()
     evaluation: Evaluation = Evaluation()

@@ -14,7 +14,7 @@ class NotWritten(RunError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop, and has saved its state."""
+    """Training was interrupted, and its state was saved."""
 
     exit_code = 130
 

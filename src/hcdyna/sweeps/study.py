@@ -44,23 +44,23 @@ class Study:
 
     name: str = "study"
     preset: str | None = None
-    """Where the defaults are from; the usual one of the environment if not given."""
+    """Source of the defaults; by default the usual preset of the environment."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Path → value, for all cells: {"environment": "MountainCar", "training.steps": 50_000}."""
     vary: Mapping[str, Any] = field(default_factory=dict)
     """Path → values: a list, or {"from": 1e-5, "to": 1e-2, "count": 7, "scale": "log"}."""
     grids: Sequence[Mapping[str, Any]] = ()
-    """Several of such `settings` and `vary`, each on top of the ones above."""
+    """A list of further `settings` and `vary`, each added to those above."""
     seeds: int = 1
     first_seed: int = 0
     block: int | None = None
-    """Seeds of one cell; 30 if not given."""
+    """Seeds per cell; by default 30."""
     together: int | None = None
-    """Cells that one worker trains at a time; as many as take some minutes if not given."""
+    """Cells that a worker trains at a time; by default as many as take some minutes."""
     compare: Sequence[Mapping[str, Any]] = ()
     """Comparisons to judge: {"of": "search_control", "a": "hill_climbing", "b": "replay"}."""
     search: Mapping[str, Any] | None = None
-    """What to search for, with `--search`: see `hcdyna.sweeps.search`."""
+    """The search space for `--search`: see `hcdyna.sweeps.search`."""
     paper: Mapping[str, Any] | None = None
     """Figures of the paper instead: {"figures": ["fig4"], "scale": "quick"}."""
 
@@ -69,7 +69,7 @@ class Study:
 
     @staticmethod
     def read(path: str | Path) -> Study:
-        """A study from its YAML file; SettingsError, naming the key, for what is not one."""
+        """A study from a YAML file; a SettingsError names the key of a mistake."""
         path = Path(path)
         try:
             if not path.is_file():

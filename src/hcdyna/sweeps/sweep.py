@@ -135,8 +135,8 @@ def sweep(
     calibrate: bool = True,
     follow: Callable[[Status], None] | None = None,
 ) -> Status:
-    """Train all cells of a study on an engine; how the store stands then. Cells that are there are
-    not trained again, so an interrupted call goes on where it was."""
+    """Train all cells of a study on an engine; returns the state of the store. Cells in the store
+    are not trained again, so the same call resumes an interrupted sweep."""
     chosen = engine(on)
     store, planned = add(study, folder, chosen.workers(resources), calibrate)
     say(planned.line())

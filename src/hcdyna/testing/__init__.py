@@ -1,8 +1,8 @@
-"""Contracts that every part must fulfil; call them on a part of your own.
+"""Checks that every part must pass; call them on a part of your own.
 
-Give the part itself, `check_search_control(Mine(), env)`: then it is built as in training, where
-the numbers of its fields are traced. What it has built will do, too. An AssertionError or a
-SettingsError says in one line what is wrong. Our own tests run these over every registered part.
+Pass the part, `check_search_control(Mine(), env)`, to build it as training does, with the numbers
+of its fields traced; or pass what it has built. An AssertionError or a SettingsError says in one
+line what is wrong. Our own tests run these checks on every registered part.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ STEPS = 50
 
 
 def check_environment(environment: Any) -> None:
-    """Shapes and types, same bits alone and in a batch, inside Π, no retrace."""
+    """Check shapes and types, same bits alone and in a batch, states inside Π, no retracing."""
     env = _built(environment)
     spec = env.spec
     assert (spec.num_actions is None) != (spec.action_size is None), "one kind of action"
@@ -52,7 +52,7 @@ def check_environment(environment: Any) -> None:
 
 
 def check_agent(agent: Any, environment: Any) -> None:
-    """Shapes and types, same bits alone and in a batch; an update moves the values."""
+    """Check shapes and types, same bits alone and in a batch, and that updates change values."""
     env = _built(environment)
     make, numbers = traced("agent", agent, env)
     spec, now = env.spec, make({path: float(x[0]) for path, x in numbers.items()})
@@ -84,7 +84,7 @@ def check_agent(agent: Any, environment: Any) -> None:
 
 
 def check_model(model: Any, environment: Any) -> None:
-    """Shapes and types, same bits alone and in a batch, finite predictions."""
+    """Check shapes and types, same bits alone and in a batch, finite predictions."""
     env = _built(environment)
     make, numbers = traced("model", model, env)
     keys = jax.random.split(jax.random.key(2), FEW)
@@ -99,7 +99,7 @@ def check_model(model: Any, environment: Any) -> None:
 
 
 def check_search_control(strategy: Any, environment: Any) -> None:
-    """Shapes and types, same bits alone and in a batch, sampled states inside Π."""
+    """Check shapes and types, same bits alone and in a batch, sampled states inside Π."""
     env = _built(environment)
     make, numbers = traced("search_control", strategy, env)
     spec, now = env.spec, make({path: float(x[0]) for path, x in numbers.items()})

@@ -16,10 +16,10 @@ from hcdyna.training.trainer import Saved, Trainer
 def load(path: str | Path, curves: bool = True) -> Run | TrainedAgent:
     """A run from its folder, or a TrainedAgent from the file that `TrainedAgent.save` wrote.
 
-    An agent imports the modules that its settings name (for parts of your own); a run does so when
-    its agents are asked for, and not to be looked at. Without `curves`, the agents of a run whose
-    curves are damaged can still be used. For type checkers, `load_run` and `load_agent` say which
-    of the two it is.
+    Loading an agent imports the modules named in its settings (for parts of your own). A run
+    imports them only when its agents are used. With `curves=False`, the agents of a run can be used
+    even if its curves are damaged. `load_run` and `load_agent` return a known type, for type
+    checkers.
 
     >>> run = load("runs/mine")  # doctest: +SKIP
     >>> agent = load("mine.safetensors")  # doctest: +SKIP
@@ -37,10 +37,10 @@ def load_agent(path: str | Path) -> TrainedAgent:
 
 
 def load_run(folder: str | Path, curves: bool = True) -> Run:
-    """A run from its folder, finished or not; the agents are read when they are asked for.
+    """A run from its folder, finished or not; its agents are read on first use.
 
-    Nothing that the run names is imported before its agents act. Without `curves`, the agents of a
-    run can be used whose curves are damaged.
+    Modules named in its settings are imported only when its agents are used. With `curves=False`,
+    the agents of a run can be used even if its curves are damaged.
     """
     store = Store.open(path_of(folder))
     try:

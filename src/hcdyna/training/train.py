@@ -36,19 +36,18 @@ def train(
     progress: bool = True,
     **options: Any,
 ) -> Run:
-    """Train one agent per setting and seed, all in one program; `seeds=3` means 0, 1, 2, and
-    `seed=3` that one alone.
+    """Train one agent per setting and seed, all in one compiled program. `seeds=3` trains seeds
+    0, 1 and 2, `seed=3` only seed 3.
 
-    Settings may differ in numbers only (learning rate, η, ε, n, ρ, …). An environment will do, too:
-    its name, ours or Gymnasium's, an environment object, or a function that makes one, with
-    `options` such as search_control="hill_climbing" or steps=100_000; fields of the parts go by
-    their names, as learning_rate or evaluation_episodes.
+    Several settings may differ only in numbers (learning rate, η, ε, n, ρ, …). Instead of settings
+    you can pass an environment: a name, a Gymnasium id, an environment object or a function that
+    makes one, with `options` such as search_control="hill_climbing" or steps=100_000. Fields of the
+    parts are given by name, such as learning_rate or evaluation_episodes.
 
-    A chunk of steps ends with an evaluation: `on_evaluation`, then `on_chunk` are called on the
-    host with all evaluations so far; training ends early if one returns True. `out` is a folder to
-    keep the run in; if the same run is there already, it goes on where it stopped, and on from its
-    end if these settings ask for more steps. Terminals and notebooks show a bar, unless `progress`
-    is False.
+    After every evaluation, `on_evaluation` and then `on_chunk` are called with all evaluations so
+    far; training stops early if one returns True. `out` is the folder of the run. If it contains
+    the same run, that run is resumed, or extended if the settings have more steps. Terminals and
+    notebooks show a progress bar unless `progress` is False.
     """
     refuse_while_importing()
     wanted, said = chosen_seeds(seed, seeds), ""
@@ -95,8 +94,8 @@ def resume(
     on_evaluation: OnChunk = lambda progress: None,
     progress: bool = True,
 ) -> Run:
-    """Go on with an interrupted run, to exactly the end that it would have had, or with one of any
-    kind to so many `steps` in all, as if it had been that long from the start."""
+    """Resume an interrupted run, or extend any run to `steps` in total. The result is the same, bit
+    for bit, as that of a run without interruption."""
     refuse_while_importing()
     store = Store.open(path_of(folder).absolute())
     agents = len(store.described) * len(store.seeds)

@@ -23,6 +23,7 @@ from hcdyna import (
     train,
 )
 from hcdyna.cli import main
+from hcdyna.gymnasium.theirs.checking import check_environment
 from hcdyna.gymnasium.theirs.environment import Hosted
 from hcdyna.models import from_function
 
@@ -204,6 +205,15 @@ def test_one_line_from_python():
         hcdyna.train("Walk-v0", step=80)
 
 
+def test_checking_names_variables_without_bounds():
+    found = check_environment(Hosted("CartPole-v1"), steps=20)
+    assert found["observations"] == "4 variables: position, velocity, angle, angular velocity"
+    assert "for velocity, angular velocity, which it does not bound" in found["bounds (Π)"]
+    found = check_environment(Hosted("Walk-v0"), steps=20)
+    assert found["observations"] == "2 variables"
+    assert found["bounds (Π)"] == "the observation Box"
+
+
 def test_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = "train --env worlds_of_ours:Walk-v0 --search-control uniform --steps 80 --warmup 40"
@@ -213,5 +223,6 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "can be used" in printed
     assert "2 variables" in printed
+    assert "Train with: hcdyna train --env worlds_of_ours:Walk-v0 " in printed
     assert main(["check-env", "Pictures-v0"]) == 2
     assert "images need an encoder" in capsys.readouterr().err

@@ -185,7 +185,7 @@ def test_check_env_says_whether_ends_are_known(capsys):
     assert "known (a function of the observation)" in capsys.readouterr().out
     assert main(["check-env", "Walk-v0", "--steps", "50"]) == 0
     out = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "learned, since no function is known for this id; give one with Hosted('Walk-v0'" in out
+    assert "learned; if the observation determines them, pass a function: Hosted('Walk-v0'" in out
 
 
 def test_check_environment_compares_a_function_of_the_user():

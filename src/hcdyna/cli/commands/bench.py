@@ -14,16 +14,14 @@ class Bench:
     """Measure speed and memory on this machine, beside peers where they are installed.
 
     Measures DQN, OnPolicy-Dyna and HC-Dyna with different n and numbers of agents: environment
-    steps per second (the median of some rounds after a warm-up), seconds to compile, memory by
-    XLA's count, and for HC-Dyna the share of the multiply-adds a second that a large product of
-    matrices reaches here. Then varies k, n, agents, state variables and network width one at a
-    time. Then takes turns with peers: a PyTorch loop of HC-Dyna, and the DQN of Stable-Baselines3
-    and SBX; a peer that is not installed is left out with a line that says so. `make bench`
-    installs the first two. Leave the machine alone meanwhile. Examples:
+    steps per second (the median of some rounds after a warm-up), compile time, memory as counted
+    by XLA, and for HC-Dyna the share of the multiply-adds per second of a large matrix product.
+    Then varies k, n, agents, state variables and network width one at a time. Then alternates with
+    peers: a PyTorch loop of HC-Dyna, and the DQN of Stable-Baselines3 and SBX. Peers that are not
+    installed are skipped; `make bench` installs the first two. Keep the machine idle meanwhile.
+    Examples:
 
-    hcdyna bench --quick
-
-    hcdyna bench --out bench/gpu
+      hcdyna bench --quick            hcdyna bench --out bench/gpu
     """
 
     quick: bool = False

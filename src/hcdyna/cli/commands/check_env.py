@@ -16,21 +16,20 @@ from hcdyna.settings.fields import number
 
 @dataclass(frozen=True)
 class CheckEnv:
-    """Can hcdyna train on this Gymnasium environment, how fast is it, what would be assumed?"""
+    """Check if a Gymnasium environment can be trained on, how fast it is and what is assumed."""
 
     id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID")]
-    """CartPole-v1, my_package:MyEnv-v0 to import my_package first, or my_module:make_env for a
-    function."""
+    """CartPole-v1, my_package:MyEnv-v0 (imports my_package), or my_module:make_env (a function)."""
     kwargs: Annotated[tuple[str, ...], tyro.conf.arg(name="env.kwargs")] = ()
-    """Keywords of gymnasium.make or of the function, each like continuous=true."""
+    """Keyword arguments of gymnasium.make or of the function, such as continuous=true."""
     steps: int = number(1_000, at_least=1, at_most=1_000_000_000)
     """Random steps to take."""
     reset_timeout: Annotated[float, tyro.conf.arg(name="env.reset-timeout")] = 60.0
-    """Seconds after which `reset` counts as hanging."""
+    """Timeout of `reset` in seconds."""
     step_timeout: Annotated[float, tyro.conf.arg(name="env.step-timeout")] = 60.0
-    """Seconds after which `step` counts as hanging."""
+    """Timeout of `step` in seconds."""
     processes: Annotated[Literal["auto", "on", "off"], tyro.conf.arg(name="env.processes")] = "auto"
-    """on: in a process of its own."""
+    """on: step it in a separate process."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -53,4 +52,4 @@ def main(arguments: Sequence[str]) -> None:
         table.add_row(topic, words)
     show(table)
     kwargs = f" --env.kwargs {' '.join(options.kwargs)}" if options.kwargs else ""
-    print(f"hcdyna train --env {options.id}{kwargs} --steps 20000 --seeds 4")
+    print(f"Train with: hcdyna train --env {options.id}{kwargs} --steps 20000 --seeds 4")

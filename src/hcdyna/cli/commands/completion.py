@@ -43,8 +43,8 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Completion:
-    """Print a script that completes commands, options and names of parts with the Tab key. Keep it
-    where your shell finds it, for instance:
+    """Print a script for Tab completion of commands, options and names. Save it where your shell
+    finds it, for instance:
 
       hcdyna completion bash > ~/.local/share/bash-completion/completions/hcdyna
       hcdyna completion zsh > ~/.hcdyna-completion        and in ~/.zshrc: . ~/.hcdyna-completion

@@ -11,17 +11,17 @@ from hcdyna.settings.words import count
 
 @dataclass(frozen=True)
 class Diagnose:
-    """Why did, or didn't, planning help? Look at the trained agents of runs: their model, the
-    states that they plan from, and their values.
+    """Find out why planning did or didn't help. Checks the trained agents of a run: their model,
+    the states they plan from, and their values.
 
-    One column is about visited states (all of the replay buffer), the other about planned states,
-    drawn as planning draws them. Errors of the next state are in units of the real change: 0 is
-    perfect, and 1 is no better than saying that nothing moves. The planned column needs the true
-    outcomes there, so on a Gymnasium environment parts of it are unknown.
+    One column is about visited states (the whole replay buffer), the other about planned states,
+    drawn as planning draws them. Errors of the next state are relative to the real change: 0 is
+    perfect, and 1 is no better than predicting no change. The planned column needs true outcomes,
+    so parts of it are unknown on a Gymnasium environment.
 
-    The last lines name the cause: the first that applies of nothing planned, values that diverged,
-    ends that the model misses or imagines, wrong next states, a wrong reward, a model that does not
-    know what planning asks or is wrong only there, values that no return can reach. If none does,
+    The last lines name the cause, the first of these that applies: nothing was planned, values
+    diverged, the model misses or imagines ends of episodes, predicts wrong next states or rewards,
+    is uncertain about most planned states or wrong only there, or values are impossible. Otherwise
     the model is sound. For example:
 
       hcdyna diagnose runs/mine            hcdyna diagnose runs/a runs/b
@@ -29,7 +29,7 @@ class Diagnose:
 
     runs: RunFolders
     setting: int | None = number(None, at_least=0, at_most=MOST)
-    """Which setting, where a run has several; all if not given."""
+    """Which setting, if the run has several; by default all."""
 
 
 def main(arguments: Sequence[str]) -> None:

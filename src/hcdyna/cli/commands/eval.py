@@ -11,13 +11,13 @@ from hcdyna.settings.words import count
 
 @dataclass(frozen=True)
 class Eval:
-    """Let the trained agents of a run play new episodes, and show the outcome for each."""
+    """Evaluate the trained agents of a run on new episodes, and print a row for each."""
 
     run: RunFolder
     episodes: int = number(20, at_least=1, at_most=100_000)
     """Episodes per agent."""
     epsilon: float | None = number(None, at_least=0, at_most=1)
-    """Share of random actions; that of the run's evaluations if not given."""
+    """Share of random actions; by default that of the run's evaluations."""
     best: bool = False
     """Each agent as it was in its best evaluation, not as it is at the end."""
 
@@ -30,8 +30,8 @@ def main(arguments: Sequence[str]) -> None:
 
     run = load_agents(options.run)
     returns, lengths = run.evaluate(options.episodes, options.epsilon, options.best)
-    which = "each agent at its best" if options.best else "each agent"
-    table = Table(title=f"{count(options.episodes, 'episode')} of {which} of {options.run}")
+    which = ", policies of the best evaluations" if options.best else ""
+    table = Table(title=f"{options.run}: {count(options.episodes, 'episode')} per agent{which}")
     for heading in ("setting", "seed", "mean return", "worst", "best", "mean length"):
         table.add_column(heading, justify="right")
     for setting in range(len(run.settings)):

@@ -14,8 +14,7 @@ from hcdyna.settings.words import count
 
 @dataclass(frozen=True)
 class Export:
-    """Write the curves or diagnostics of a run as tidy columns, one row per observation; of the
-    store of a sweep, the curves of everything."""
+    """Write the curves or diagnostics of a run as a tidy table, or all curves of a sweep."""
 
     run: RunFolder
     csv: bool = False

@@ -1,9 +1,10 @@
 """hcdyna list"""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -26,10 +27,10 @@ Kind = Literal["environments", "strategies", "agents", "models", "presets", "run
 
 @dataclass(frozen=True)
 class List:
-    """What there is to choose from, and which runs there are."""
+    """List environments, strategies, agents, models, presets or runs."""
 
     what: Annotated[Kind | None, tyro.conf.Positional] = None
-    """One kind; everything but runs if not given."""
+    """What to list; by default everything but runs."""
     folder: Path = USUAL
     """Where to look for runs."""
 
@@ -53,12 +54,13 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def about(group: str, name: str) -> str:
-    """The first line of its documentation."""
+    """The first sentence of its documentation."""
     try:
         text = registry.lookup(group, name).__doc__ or ""
     except Exception as error:  # a plug-in that can't be imported must not hide the others
         return f"can't be imported: {error}"
-    return text.strip().splitlines()[0] if text.strip() else ""
+    paragraph = " ".join(text.strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", paragraph)[0]
 
 
 def listing(title: str, rows: dict[str, str]) -> Table:
@@ -72,14 +74,16 @@ def listing(title: str, rows: dict[str, str]) -> Table:
 
 def runs(folder: Path) -> Table:
     """Every run below a folder, with how far it is and how it does."""
-    from hcdyna.cli.show import cell
     from hcdyna.training.load import load_run
 
     if not folder.is_dir() and folder != USUAL:  # which there is only after the first run
         raise RunError(f"--folder {folder}: no such folder")
     table = Table(title=escape(f"runs in {folder}"), title_justify="left")
-    for heading in ("run", "domain", "strategy", "n", "seeds", "steps", "diverged", "last return"):
-        table.add_column(heading, justify="left" if heading in ("run", "domain") else "right")
+    table.add_column("run", overflow="fold")  # a name that was cut could not be used
+    for heading in ("domain", "strategy"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("n", "seeds", "steps", "last return"):
+        table.add_column(heading, justify="right")
     for path in sorted(found.parent for found in folder.rglob("run.json")):
         place = escape(str(path.relative_to(folder)))
         try:
@@ -94,8 +98,20 @@ def runs(folder: Path) -> Table:
             escape(registry.name_of("search_control", settings.search_control)),
             str(settings.training.planning_steps),
             str(len(run.seeds)),
-            f"{run.steps[-1] if done else 0:,} of {settings.training.steps:,}",
-            str(int(run.diverged[:, :, -1].sum())) if done else "",
-            cell(run.mean_returns()[:, -1]) if done else "",
+            steps_taken(int(run.steps[-1]) if done else 0, settings.training.steps),
+            last_return(run) if done else "",
         )
     return table
+
+
+def steps_taken(taken: int, wanted: int) -> str:
+    """5,000, or 3,000 of 5,000 if the run is not finished."""
+    return f"{taken:,}" if taken == wanted else f"{taken:,} of {wanted:,}"
+
+
+def last_return(run: Any) -> str:
+    """The return in the latest evaluation, and how many agents have diverged, if any have."""
+    from hcdyna.cli.show import cell
+
+    text, broken = cell(run.mean_returns()[:, -1]), int(run.diverged[:, :, -1].sum())
+    return f"{text}, {broken} diverged" if broken else text

@@ -22,7 +22,7 @@ class Plot:
     statistic: Literal["mean", "iqm"] = "mean"
     """Mean over seeds, or the mean of the middle half of them; both with a 95% bootstrap band."""
     seed: int | None = number(None, at_least=0, at_most=2**32 - 1)
-    """Which agent, for --what agent; the first if not given."""
+    """Which agent, for --what agent; by default the first."""
     variables: tuple[int, int] = (0, 1)
     """Which two variables to draw, where states have more."""
     out: Path = Path("curves.png")

@@ -10,12 +10,12 @@ from hcdyna.settings.errors import SettingsError
 
 @dataclass(frozen=True)
 class Report:
-    """Write one interactive page about a run, several compared, or the store of a sweep; it needs
-    no network."""
+    """Write an interactive HTML page about one run, several runs or the store of a sweep. The page
+    works offline."""
 
     runs: RunFolders
     out: Path | None = None
-    """The page; report.html in the run folder if not given, or here where several are compared."""
+    """The page; by default report.html in the run folder, or in this one for several runs."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -16,29 +16,27 @@ from hcdyna.settings.words import count
 
 @dataclass(frozen=True)
 class Reproduce:
-    """The figures of the paper: run what is missing, draw them, and judge every claim.
+    """Reproduce figures of the paper: run what is missing, draw them, and judge every claim.
 
-    Without a figure, list them with what each costs here. Cells that are in the store are not run
-    again, so an interrupted command goes on where it was, and `hcdyna reproduce all --scale full`
-    over the store of the repository runs nothing and rebuilds every picture, table and verdict.
+    Without a figure, lists them with what each costs here. Cells in the store are not run again, so
+    an interrupted command continues where it stopped, and `hcdyna reproduce all --scale full` on
+    the repository's store runs nothing and rebuilds every picture, table and verdict.
     """
 
     figures: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """fig1 … fig8, lr, ablations, or all."""
     scale: Literal["quick", "full"] = "quick"
-    """full: the paper's protocol, 30 seeds and 50,000 steps, for a GPU. quick: a look at it on a
-    laptop, and every picture and verdict says so."""
+    """full: the paper's protocol (30 seeds, 50,000 steps), for a GPU. quick: less, for a laptop."""
     out: Path | None = None
     """The store; results/paper for full, results/quick for quick."""
     merge: tuple[Path, ...] = ()
-    """Stores of other machines, to take the cells from that are missing here."""
+    """Stores of other machines, from which to copy missing cells."""
     seconds: float | None = number(None, at_least=0)
-    """Begin no further program after this time; the next call goes on from there."""
+    """Start no further program after this time; the next call continues."""
     on: Literal["local", "ray", "slurm"] | None = None
-    """Train as a sweep does, on this machine, a Ray cluster or under Slurm; the store can then be
-    looked at with status, and helped along with work. In this process if not given."""
+    """Train as a sweep: see `hcdyna sweep --help`. By default in this process."""
     runs_only: bool = False
-    """Train, and leave pictures and verdicts for later."""
+    """Train only: no pictures, no verdicts."""
 
 
 def main(arguments: Sequence[str]) -> None:

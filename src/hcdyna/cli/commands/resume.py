@@ -11,17 +11,17 @@ from hcdyna.settings.fields import MOST, number
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on with an interrupted run, to exactly the end that it would have had; or with a finished
-    one, to more steps, exactly as if it had been that long from the start.
+    """Resume an interrupted run, or extend a finished one with --steps. The result is the same, bit
+    for bit, as that of a run without the interruption.
 
-    On a Gymnasium environment the interrupted episode is taken again, with the same seed and
-    actions; an environment that does not come to the same state then begins a new episode, and a
-    warning says so. The settings are those of the run; to train under others, start another run.
+    On a Gymnasium environment, the interrupted episode is replayed with the same seed and actions.
+    If that leads to another state, a new episode begins, with a warning. The settings are those of
+    the run; to train with others, start a new run.
     """
 
     run: RunFolder
     steps: int | None = number(None, at_least=1, at_most=MOST)
-    """Environment steps in all, those taken included; as many as were asked for if not given."""
+    """Total environment steps, including those already taken; the run's own number by default."""
     quiet: bool = False
     """Show no progress."""
     track: Literal["no", "tensorboard", "wandb"] = "no"

@@ -11,13 +11,13 @@ from hcdyna.settings.fields import number
 
 @dataclass(frozen=True)
 class Status:
-    """How the sweep in a store is doing: done, running and where, waiting, failed; time left."""
+    """Show the state of a sweep: done, running (and where), waiting, failed, time left."""
 
     store: StoreName
     watch: bool = False
-    """Show it again and again, until all is done."""
+    """Refresh until everything is done."""
     every: float = number(2.0, at_least=0.1, at_most=86_400)
-    """Seconds between two looks, with --watch."""
+    """Seconds between two refreshes, with --watch."""
 
 
 def main(arguments: Sequence[str]) -> None:

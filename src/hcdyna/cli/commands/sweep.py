@@ -18,35 +18,35 @@ from hcdyna.settings.words import count
 
 @dataclass(frozen=True)
 class Sweep:
-    """Train all that a study asks for, on this machine, a Ray cluster or under Slurm.
+    """Train all settings and seeds of a study: on this machine, a Ray cluster or under Slurm.
 
-    It says first how many agents and programs that is and, from a short measurement, how long it
-    will take. Cells that the store has are not trained again: whatever ended a sweep, the same
-    command goes on from there.
+    Prints first how many agents and programs there are and, after a short measurement, how long
+    they will take. Cells in the store are not trained again: run the same command to resume an
+    interrupted sweep.
     """
 
     study: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="STUDY")]
     """The study, a YAML file."""
     store: Place | None = None
-    """Where to keep everything, a folder that all workers see; sweeps/NAME if not given."""
+    """Where to keep everything, a folder that all workers see; by default sweeps/NAME."""
     on: Literal["local", "ray", "slurm"] = "local"
     """What starts the workers."""
     workers: int | None = number(None, at_least=1, at_most=100_000)
-    """How many; one a GPU, or one a core, if not given."""
+    """How many; by default one per GPU, or one per core."""
     cores: int = number(1, at_least=1, at_most=4_096)
-    """CPU cores of each worker."""
+    """CPU cores per worker."""
     gpus: float | None = number(None, at_least=0, at_most=64)
-    """GPUs of each worker; 0.25 for a quarter, 0 for none."""
+    """GPUs per worker; 0.25 for a quarter, 0 for none."""
     options: tuple[str, ...] = ()
     """For the engine, as name=value: address=ray://… or partition=gpu time=120."""
     dry_run: bool = False
-    """Only say how much it is."""
+    """Only print the size of the study."""
     calibrate: bool = True
-    """Measure how long it will take."""
+    """Estimate the time from a short measurement."""
     search: bool = False
-    """Search for the best settings, as the study says under search, with Optuna."""
+    """Search for the best settings with Optuna, as described under `search` in the study."""
     retry: bool = False
-    """Try again what was set aside after failures."""
+    """Retry cells that have failed."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -24,9 +24,9 @@ FLAGS = {"environment": "env", "agent": "agent", "model": "model", "search_contr
 DESCRIPTION = """\
 Train agents, one per seed, all in one program.
 
-The four choices decide which options there are: options of the domain begin with --env., those of
-the search-control strategy with --search., and so on. What is not given comes from the preset. A
-class of your own is named as my_module:MyClass; its module is imported."""
+Which options exist depends on the four choices: options of the environment begin with --env., those
+of the strategy with --search., and so on. Defaults come from the preset. To use a class of your
+own, name it as my_module:MyClass; its module is imported."""
 
 
 def main(arguments: Sequence[str]) -> None:

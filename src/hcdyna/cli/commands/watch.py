@@ -11,18 +11,18 @@ from hcdyna.settings.fields import MOST, number
 
 @dataclass(frozen=True)
 class Watch:
-    """Let a trained agent play, and write it as a film: the world beside the value estimate.
+    """Record an episode of a trained agent: the environment beside its value estimate.
 
     RUN is a run folder, or the .safetensors file of one agent.
     """
 
     run: RunFolder
     seed: int | None = number(None, at_least=0, at_most=2**32 - 1)
-    """Which agent; the first if not given."""
+    """Which agent; by default the first."""
     setting: int = number(0, at_least=0, at_most=MOST)
-    """Which setting, where a run has several."""
+    """Which setting, if the run has several."""
     best: bool = False
-    """The agent as it was in the best evaluation; of all seeds, if none is given."""
+    """The agent of the best evaluation; of all seeds unless --seed is given."""
     out: Path = Path("episode.gif")
     """The film: .gif, or .mp4 if imageio-ffmpeg is installed."""
     fps: int = number(30, at_least=1, at_most=50)
@@ -30,7 +30,7 @@ class Watch:
     episodes: int = number(1, at_least=1, at_most=100)
     """Episodes to show, one after the other."""
     epsilon: float | None = number(None, at_least=0, at_most=1)
-    """Share of random actions; that of the run's evaluations if not given."""
+    """Share of random actions; by default that of the run's evaluations."""
 
 
 def main(arguments: Sequence[str]) -> None:

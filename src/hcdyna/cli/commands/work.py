@@ -16,16 +16,16 @@ from hcdyna.settings.fields import number
 class Work:
     """Take tasks from the store of a sweep and train them, until none is left.
 
-    Any number of workers, on any machines that see the store, may do so at the same time. One that
-    is stopped with Ctrl-C or SIGTERM saves what it has begun, and ends with exit code 75; the next
-    worker goes on from there.
+    Any number of workers can do this at the same time, on any machine that sees the store. A worker
+    that is stopped with Ctrl-C or SIGTERM saves its task and exits with code 75; the next worker
+    resumes the task.
     """
 
     store: StoreName
     seconds: float | None = number(None, at_least=0)
-    """Take no further task after this time."""
+    """Take no further task after this many seconds."""
     wait: bool = True
-    """Wait for the tasks of other workers, to take over those of workers that are lost."""
+    """Wait for the tasks of other workers, to take over from workers that are lost."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,11 +1,13 @@
-"""Is a Gymnasium environment usable, how fast is it, and what would be assumed of it?"""
+"""Whether a Gymnasium environment can be used, how fast it is, and what is assumed about it."""
 
 import time
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hcdyna.environments.variables import named_variables
 from hcdyna.gymnasium.theirs.ends import Terminal
 from hcdyna.gymnasium.theirs.environment import LONGEST, Hosted
 from hcdyna.gymnasium.theirs.making import NO_LIMIT
@@ -13,6 +15,8 @@ from hcdyna.gymnasium.theirs.worlds import Worlds, is_slow
 from hcdyna.types import Spec
 
 STEPS = 1_000
+MOST_NAMES = 8
+"""Variables that are listed by name."""
 
 
 def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
@@ -35,17 +39,18 @@ def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
     seconds = time.perf_counter() - start
     worlds.close()
     states = np.stack(starts + reached)
+    names = named_variables(hosted, spec.low.size)
     return {
-        "observations": f"{spec.low.shape[0]} variables",
-        "bounds (Π)": bounds(spec, states),
+        "observations": observations(names),
+        "bounds (Π)": bounds(spec, names),
         "scales": scales(states),
         "actions": actions(spec),
         "agent, model": ", ".join(hosted.usual.values()),
         "rewards": f"{min(rewards):.3g} to {max(rewards):.3g} in {steps:,} random steps",
-        "episodes": f"{sum(ended)} ended by termination, {limits} cut at the time limit",
+        "episodes": f"{sum(ended)} terminated, {limits} truncated by the time limit",
         "ends": ends(hosted, env.terminal, np.stack(reached), np.array(ended)),
         "time limit": limit(spec),
-        "speed": f"{steps / seconds:,.0f} steps a second here, one environment on one core",
+        "speed": f"{steps / seconds:,.0f} steps per second, one environment on one core",
         "several seeds": stepping(hosted),
     }
 
@@ -57,14 +62,24 @@ def random_actions(rng: np.random.Generator, spec: Spec) -> np.ndarray:
     return rng.uniform(-1.0, 1.0, (1, spec.action_size or 0))
 
 
-def bounds(spec: Spec, states: np.ndarray) -> str:
-    """Of the Box, or what was seen where there is none."""
-    endless = ~(np.isfinite(spec.low) & np.isfinite(spec.high))
-    if not endless.any():
-        return "those of the Box"
-    which = ", ".join(str(i) for i in np.flatnonzero(endless)[:8])
-    more = " …" if endless.sum() > 8 else ""
-    return f"the Box; variables {which}{more} have none, so what the agent has seen there"
+def observations(names: Sequence[str]) -> str:
+    """How many variables, and their names where these say more than a number."""
+    known = "" if names[0] == "variable 0" else f": {some(names)}"
+    return f"{len(names)} variables{known}"
+
+
+def some(names: Sequence[str]) -> str:
+    """All of them, if they are few."""
+    return ", ".join(names[:MOST_NAMES]) + " …" * (len(names) > MOST_NAMES)
+
+
+def bounds(spec: Spec, names: Sequence[str]) -> str:
+    """The Box, or the range seen where it has no bounds."""
+    finite = np.isfinite(spec.low) & np.isfinite(spec.high)
+    if finite.all():
+        return "the observation Box"
+    unbounded = [name for name, has in zip(names, finite, strict=True) if not has]
+    return f"the observation Box; for {some(unbounded)}, which it does not bound, the range seen"
 
 
 def scales(states: np.ndarray) -> str:
@@ -72,7 +87,7 @@ def scales(states: np.ndarray) -> str:
     spread = states.std(axis=0)
     alive = spread[spread > 1e-8]
     if len(alive) == 0:
-        return "nothing moved in random steps"
+        return "no variable changed in random steps"
     ratio = alive.max() / alive.min()
     advice = "; --env.scaling may help" if ratio > 20 or np.abs(states).max() > 20 else ""
     still = f", {len(spread) - len(alive)} constant" if len(alive) < len(spread) else ""
@@ -82,8 +97,8 @@ def scales(states: np.ndarray) -> str:
 
 def actions(spec: Spec) -> str:
     if spec.num_actions is not None:
-        return f"{spec.num_actions} discrete ones"
-    return f"{spec.action_size} continuous ones, mapped to −1 … 1"
+        return f"{spec.num_actions}, discrete"
+    return f"{spec.action_size}, continuous, scaled to −1 … 1"
 
 
 def ends(hosted: Hosted, terminal: Terminal | None, reached: np.ndarray, ended: np.ndarray) -> str:
@@ -91,7 +106,7 @@ def ends(hosted: Hosted, terminal: Terminal | None, reached: np.ndarray, ended: 
     and whether episodes ended there [n]."""
     if terminal is None:
         return (
-            "learned, since no function is known for this id; give one with "
+            "learned; if the observation determines them, pass a function: "
             f"Hosted({hosted.id!r}, terminal=…)"
         )
     wrong = int((np.asarray(jax.vmap(terminal)(jnp.asarray(reached))) != ended).sum())
@@ -112,4 +127,4 @@ def limit(spec: Spec) -> str:
 def stepping(hosted: Hosted) -> str:
     """How the environments of several seeds are stepped."""
     apart = hosted.processes == "on" or (hosted.processes == "auto" and is_slow(hosted))
-    return "stepped at once, in processes of their own" if apart else "stepped in turn"
+    return "stepped in parallel, one process each" if apart else "stepped one after the other"

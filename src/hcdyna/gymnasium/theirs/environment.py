@@ -28,8 +28,10 @@ LONGEST = 5_000
 class Hosted:
     """A Gymnasium environment by its id, or by a function that makes it.
 
-    Observations must be a Box of one dimension, actions Discrete (for DQN) or a Box (for DDPG). Π
-    is the observation Box; where one of its bounds is infinite, it is what the agent has seen.
+    Observations must be a one-dimensional Box, actions Discrete (for DQN) or a Box (for DDPG). Π
+    is the observation Box; an infinite bound is replaced by the range that the agent has seen.
+    With `scaling`, agent, model and climb all see the scaled observation. Pairs of cosine and sine
+    (`angles`) are kept on the unit circle.
     """
 
     id: str = "CartPole-v1"
@@ -37,27 +39,21 @@ class Hosted:
     discount: float = number(0.99, at_least=0, at_most=1)
     """γ, the discount factor."""
     scaling: bool = False
-    """Map each variable to about −1 … 1, by its bounds, or by what was seen in a first thousand
-    random steps where there are none. Agent, model and climb all see the scaled observation."""
+    """Scale each variable to about −1 … 1, by its bounds or by a thousand random steps."""
     reset_timeout: float = number(60.0, above=0, at_most=1e6, static=True)
-    """Seconds after which `reset` counts as hanging."""
+    """Timeout of `reset` in seconds."""
     step_timeout: float = number(60.0, above=0, static=True)
-    """Seconds after which `step` counts as hanging."""
+    """Timeout of `step` in seconds."""
     processes: Literal["auto", "on", "off"] = "auto"
-    """Each seed's environment in a process of its own: auto, where a step takes over 1 ms."""
+    """Step each seed's environment in its own process; auto: if a step takes over 1 ms."""
     terminal: PythonOnly[Callable[[Array], Array] | None] = None
-    """obs [d] → whether an episode ends there, a function of JAX; None: known for standard
-    environments, else not."""
-
+    """JAX function obs [d] → whether an episode ends there; None: known for standard ids only."""
     angles: int | None = number(None, at_least=0, at_most=1_000)
-    """How many pairs of variables, from the first on, are the cosine and sine of an angle; Π then
-    keeps them on the unit circle. None: known for standard environments, else 0."""
-
+    """Number of (cos, sin) pairs at the start of an observation; None: known for standard ids."""
     kwargs: tuple[str, ...] = later((), before=())
-    """Keywords of `gymnasium.make`, or of the factory, each like continuous=true. From Python a
-    dict will do, too."""
+    """Keyword arguments of gymnasium.make or of the factory: continuous=true, or a dict."""
     variables: tuple[str, ...] = later((), before=())
-    """What the variables are called, on axes and in tables; (): by a standard, or by numbers."""
+    """Names of the variables in plots and tables; (): standard names, or numbers."""
     spec: PythonOnly[str] = later("", before="")
     """An environment with its wrappers, as by `env.spec.to_json()`; "": that of the id."""
     factory: PythonOnly[Callable[..., gymnasium.Env] | None] = later(None, before=None)
