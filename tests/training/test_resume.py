@@ -199,6 +199,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(whole, tmp_path, monkeypatch)
     assert_same_run(whole, resume(tmp_path))
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_ctrl_c_ends_the_chunk_and_saves(whole, tmp_path):
     def press(progress):
         if progress.steps[-1] == 200:
@@ -210,6 +211,7 @@ def test_ctrl_c_ends_the_chunk_and_saves(whole, tmp_path):
     assert_same_run(whole, resume(tmp_path))
 
 
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_save_too(number, tmp_path):
     with pytest.raises(Interrupted, match="after step 120"):
@@ -217,6 +219,7 @@ def test_other_signals_save_too(number, tmp_path):
     assert load(tmp_path).steps[-1] == 120
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_a_second_ctrl_c_saves_and_the_third_stops_at_once(tmp_path, capfd):
     with pytest.raises(Interrupted, match="after step 120"):
         train(SMALL, seeds=SEEDS, out=tmp_path / "two", on_chunk=when(120, lambda: kill(times=2)))
