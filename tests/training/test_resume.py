@@ -330,6 +330,12 @@ def test_a_trained_agent_acts_and_is_evaluated(whole):
     assert agent.predict(many).shape == agent.value(many).shape == (7,)
     with pytest.raises(SettingsError, match="shape"):
         agent.predict([0.1, 0.2, 0.3])
+    for wrong in ([np.nan, 0.1], [1e300, 0.1], None, "x", [[1, 2], [3]]):
+        with pytest.raises(SettingsError, match=r"obs = .*: must be finite numbers"):
+            agent.predict(wrong)
+    for episodes in ("x", 2.5, 10**12):
+        with pytest.raises(SettingsError, match=r"episodes = .*: must be a whole number from 1"):
+            whole.evaluate(episodes)
     with pytest.raises(SettingsError, match="seed = 9"):
         whole.agent(9)
     returns, lengths = whole.evaluate(episodes=2, epsilon=0.0)
