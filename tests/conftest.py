@@ -5,6 +5,8 @@ Runs to look at: a small real one, and changed copies of it.
 
 import dataclasses
 import os
+import signal
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -31,6 +33,20 @@ SETTINGS = Settings(
     training=Training(steps=100, warmup=40, planning_steps=1, replay_size=100),
     evaluation=Evaluation(every=20),
 )
+
+
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """Signals as a terminal leaves them, even if the tests were started with some ignored."""
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

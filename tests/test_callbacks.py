@@ -33,6 +33,21 @@ def test_stop_at_return_waits_for_the_mean_of_a_whole_window():
     assert stop(after(-90, -9, -9)) is True, "only the last ones count"
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: callbacks.stop_at_return("high"),
+        lambda: callbacks.stop_at_return(1, window=0.5),
+        lambda: callbacks.all_of(lambda progress: None, 5),
+        lambda: hcdyna.train(SETTINGS, on_evaluation="print"),
+        lambda: hcdyna.resume("nowhere", on_chunk=5),
+    ],
+)
+def test_what_is_no_callback_is_refused_before_training(wrong):
+    with pytest.raises(SettingsError, match=r"(value|window|callback) = .*: must be"):
+        wrong()
+
+
 def test_stop_at_return_averages_seeds_and_asks_it_of_every_setting():
     stop = callbacks.stop_at_return(-10, window=1)
     assert stop(after([[-20, 0]])) is True

@@ -9,7 +9,6 @@ A callback is a function of a `Progress`; training stops early if it returns Tru
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import is_real, shown
 
 if TYPE_CHECKING:
     from hcdyna.runs.progress import Progress
@@ -27,10 +27,10 @@ Callback = Callable[["Progress"], Any]
 def stop_at_return(value: float, window: int = 5) -> Callback:
     """Stop once the mean return over seeds and the last `window` evaluations is at least `value`,
     for each of several settings. An agent without a finite return prevents it."""
-    if not math.isfinite(value):
-        raise SettingsError(f"value = {value}: must be a finite number")
-    if window < 1:
-        raise SettingsError(f"window = {window}: must be at least 1")
+    if not is_real(value):
+        raise SettingsError(f"value = {shown(value)}: must be a finite number")
+    if type(window) is not int or window < 1:
+        raise SettingsError(f"window = {shown(window)}: must be a whole number from 1 on")
 
     def stop(progress: Progress) -> bool:
         if len(progress.returns) < window:
@@ -67,6 +67,10 @@ def all_of(*callbacks: Callback) -> Callback:
     called
     True
     """
+
+    for callback in callbacks:
+        if not callable(callback):
+            raise SettingsError(f"callback = {shown(callback)}: must be a function of a Progress")
 
     def call(progress: Progress) -> bool:
         answers = [callback(progress) for callback in callbacks]

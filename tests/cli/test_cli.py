@@ -228,6 +228,16 @@ def test_a_run_folder_with_brackets_in_its_name_is_listed(run, tmp_path, capsys)
     assert "│ a[/b] " in capsys.readouterr().out
 
 
+def test_only_a_run_that_is_whole_is_called_finished(run, tmp_path, capsys):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    assert main(["resume", str(copy)]) == 0
+    assert "finished, all" in capsys.readouterr().out
+    for path in (copy / "checkpoints").iterdir():
+        path.write_bytes(b"not a checkpoint")
+    assert main(["resume", str(copy)]) == 2
+    assert "finished" not in capsys.readouterr().out
+
+
 def test_the_report_of_several_runs_is_not_written_over_that_of_one(
     run, tmp_path, capsys, monkeypatch
 ):

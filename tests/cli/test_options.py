@@ -53,6 +53,12 @@ def test_what_is_no_whole_number_is_said_so(word, capsys):
         (["train", "--agent.target-period", 2**31], "DQN.target_period = 2147483648: must be"),
         (["train", "--evaluation.episodes", 10**18], "Evaluation.episodes = 1000000000000000000"),
         (["eval", "x", "--episodes", 10**18], "--episodes 1000000000000000000: must be at least 1"),
+        (["train", "--preset", ""], "preset = '': known: authors"),
+        (["train", "--agent.critics", 3], "unknown option --agent.critics: only agent = ddpg has"),
+        (["train", "--env.kwargs", "a=1"], "--env.kwargs: only environment = any Gymnasium id has"),
+        (["train", "nonsense"], "nonsense: belongs to no option"),
+        (["resume", "x", "--steps", "abc"], "--steps: 'abc' is not a whole number"),
+        (["eval", "x", "--epsilon", "x"], "--epsilon: 'x' is not a number"),
         (["eval", "x", "--epsilon", "nan"], "--epsilon nan: must be a finite number"),
         (["watch", "x", "--fps", 0], "--fps 0: must be at least 1 and at most 50"),
         (["watch", "x", "--episodes", 10**9], "--episodes 1000000000: must be at least 1 and at m"),
@@ -89,7 +95,7 @@ def test_paths_that_no_file_can_have(command, path, capsys, tmp_path, monkeypatc
     [
         ("train --replay-size abc", "train: --replay-size: 'abc' is not a whole number"),
         ("train --replay-size", "train: Missing value for argument '--replay-size'"),
-        ("train --search 1", "train: Unrecognized options: --search, 1"),
+        ("train --search 1", "train: unknown option --search: did you mean --search"),
     ],
 )
 def test_a_terminal_that_knows_ascii_alone_gets_one_line_too(words, said):

@@ -163,6 +163,7 @@ def test_every_figure_has_cells_that_can_be_kept(name, scale):
         assert all(step <= cell.settings.training.steps for step in cell.probe_steps)
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_an_interrupted_program_goes_on_bit_for_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(unfinished, "SECONDS", 0.0)
     look = {"probe": "replay_and_queue", "probe_steps": (24, 60)}

@@ -46,11 +46,39 @@ def test_an_agent_of_ours(run):
     assert returns.shape == (2,)
 
 
+class Endless(gymnasium.Env):
+    """Nothing ever happens."""
+
+    def reset(self, seed=None, options=None):
+        return np.zeros(4), {}
+
+    def step(self, action):
+        return np.zeros(4), 0.0, False, False, {}
+
+
+class Anything:
+    """A policy for every world with discrete actions."""
+
+    def predict(self, obs, deterministic=True):
+        return 0
+
+
+def test_our_domains_by_name_and_a_world_that_never_ends():
+    _, lengths = hcdyna.evaluate(Anything(), "CartPole", episodes=2, return_episodes=True)
+    assert lengths.max() < 20
+
+    _, lengths = hcdyna.evaluate(Anything(), Endless(), episodes=1, return_episodes=True)
+    assert lengths == 5_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         ((3, "CartPole-v1"), "agent = 3: must have a method predict"),
-        ((Left(), "CartPole-v1", 0), "episodes = 0: must be a number from 1 on"),
+        ((Left(), "CartPole-v1", 0), "episodes = 0: must be a whole number from 1 to 100000"),
+        ((Left(), "CartPole-v1", 2.5), r"episodes = 2\.5: must be a whole number"),
+        ((Left(), "CartPole-v1", 10**9), "episodes = 1000000000: must be"),
+        ((Left(), "GridWorldd"), "did you mean GridWorld.*any Gymnasium id"),
         ((Left(),), "env = None: only agents of hcdyna know"),
         ((Left(), 7), "env = 7: must be a Gymnasium environment"),
         ((Left(), lambda: 7), "must be a Gymnasium environment"),

@@ -71,6 +71,11 @@ BAD = {
     "settings: unhashable type: 'list'; parts must be frozen": lambda: train(
         Settings(search_control=Several([NearestToGoal()]))
     ),
+    "settings = [5, …]: must be a list of Settings": lambda: train([5]),
+    "Settings.environment = DQN(": lambda: train(DQN()),
+    "is one of the environments; must be one of the search_control": lambda: Settings(
+        search_control=GridWorld()
+    ),
     "make 2 different programs": lambda: train(
         [Settings(), Settings(training=Training(batch_size=16))]
     ),

@@ -6,6 +6,7 @@ import pytest
 from small_studies import small
 
 from hcdyna.numerics.devices import keep_compiled_programs
+from hcdyna.sweeps import worker as workers
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.sweep import add
 from hcdyna.sweeps.worker import Worker
@@ -31,3 +32,25 @@ def make_worker():
         return Worker(store, lines.append, stop or threading.Event()), lines
 
     return make
+
+
+@pytest.fixture
+def stop_after_two_steps(monkeypatch):
+    """A function: workers are told to stop after two more chunks; the steps at which these end."""
+
+    def begin() -> list[int]:
+        real, steps = workers.live, []
+
+        def live(cells, trainer, kept, say, stop, on_step):
+            def stopping(step):
+                steps.append(step)
+                on_step(step)
+                if len(steps) == 2:
+                    stop.set()
+
+            return real(cells, trainer, kept, say, stop, stopping)
+
+        monkeypatch.setattr(workers, "live", live)
+        return steps
+
+    return begin

@@ -10,7 +10,6 @@ from small_studies import cells_of, small
 from hcdyna.experiments import unfinished
 from hcdyna.settings.errors import SettingsError
 from hcdyna.sweeps import leases
-from hcdyna.sweeps import worker as workers
 from hcdyna.sweeps.buckets import place_of
 from hcdyna.sweeps.outcomes import everything
 from hcdyna.sweeps.status import status
@@ -51,24 +50,13 @@ def test_files_are_made_once_and_leases_work(address):
 
 
 def test_workers_without_a_disk_in_common_go_on_with_each_others_work(
-    address, make_store, make_worker, monkeypatch
+    address, make_store, make_worker, monkeypatch, stop_after_two_steps
 ):
     monkeypatch.setattr(unfinished, "SECONDS", 0.0)
     quiet = make_store()
     make_worker(quiet)[0].work()
     add(small(), address, calibrate=False)
-    stop, real, steps = threading.Event(), workers.live, []
-
-    def live(cells, trainer, kept, say, stop, on_step):
-        def stopping(step):
-            steps.append(step)
-            on_step(step)
-            if len(steps) == 2:
-                stop.set()
-
-        return real(cells, trainer, kept, say, stop, stopping)
-
-    monkeypatch.setattr(workers, "live", live)
+    stop, steps = threading.Event(), stop_after_two_steps()
     with pytest.raises(Requeue):
         make_worker(SweepStore.open(address), stop)[0].work()
     assert make_worker(SweepStore.open(address))[0].work() == 4

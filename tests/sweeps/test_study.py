@@ -11,6 +11,7 @@ from hcdyna.sweeps.planning import (
     split,
 )
 from hcdyna.sweeps.study import Study, settings_of
+from hcdyna.sweeps.sweep import add
 from hcdyna.sweeps.tasks import Task
 from hcdyna.sweeps.values import values
 
@@ -81,6 +82,12 @@ def test_figures_of_the_paper_are_a_study():
         ({"vary": {"search_control": ["reply"]}}, "unknown name 'reply'"),
         ({"vary": {"agent.hidden.size": [1]}}, "there is no such part"),
         ({"name": "../x"}, "name = '../x'"),
+        ({"preset": 5}, "preset = 5: must be a name"),
+        ({"settings": {5: 5}}, "settings = {5: 5}: must be a mapping of paths"),
+        ({"vary": {"training": [1]}}, "training: no such setting: a path is"),
+        ({"compare": [{"of": [1], "a": 1, "b": 2}]}, "must have of"),
+        ({"paper": {"figures": [[1]]}}, "figures must be"),
+        ({"paper": {"figures": ["fig4"], "scale": []}}, "must have figures and a scale"),
         ({"grids": [{"seeds": 3}]}, "each with settings, vary or both"),
         ({"paper": {"figures": ["fig9"]}}, "figures must be"),
     ],
@@ -89,6 +96,30 @@ def test_a_mistake_is_named_in_a_line(given, said):
     with pytest.raises(SettingsError, match=said) as refused:
         by_program(small(**given).cells())
     assert "\n" not in str(refused.value)
+
+
+def test_a_comparison_of_what_the_study_does_not_vary_is_refused_before_training(tmp_path):
+    for of, said in (
+        ("model", "does not vary it"),
+        ("agent.learning_rate", "learning_rate: 0.5, 1.0"),
+    ):
+        compare = [{"of": of, "a": 1.0, "b": 0.7}]
+        study = small(vary={"agent.learning_rate": [0.5, 1.0]}, compare=compare)
+        with pytest.raises(SettingsError, match=f"compare: . = .*{said}"):
+            add(study, tmp_path / "store")
+    with pytest.raises(SettingsError, match=r"study = 'rates.yaml': must be a Study"):
+        add("rates.yaml", tmp_path / "store")
+    assert not list(tmp_path.iterdir()), "nothing is left of a study that can't be trained"
+
+
+def test_whole_numbers_and_keywords_as_people_write_them():
+    study = small(
+        seeds=1e1, block=5.0, vary={"agent.learning_rate": {"from": 0.1, "to": 1, "count": 3.0}}
+    )
+    assert (study.seeds, study.block, len(study.cells())) == (10, 5, 6)
+    pole = {"name": "CartPole-v1", "kwargs": {"max_episode_steps": 30}}
+    found = settings_of(None, {"environment": pole}).environment
+    assert found.kwargs == ("max_episode_steps=30",)
 
 
 @pytest.mark.parametrize("text", ["- 1", "seed: 3", "vary: [", "{}: 1"])

@@ -9,7 +9,8 @@ import pytest
 from small_studies import SETTINGS, cells_of, small
 
 from hcdyna.cli import main
-from hcdyna.settings.errors import RunError
+from hcdyna.runs.beginning import begun
+from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.sweeps import calibration
 from hcdyna.sweeps.engines import local
 from hcdyna.sweeps.planning import by_program
@@ -86,6 +87,10 @@ def test_one_worker_a_gpu_or_a_few_cores(monkeypatch):
     shared = local.surroundings(3, Resources(gpus=0.5))
     assert shared["CUDA_VISIBLE_DEVICES"] == "5"
     assert shared["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.450"
+    with pytest.raises(SettingsError, match="gpus = 3: JAX can use 2 GPUs"):
+        local.workers(Resources(gpus=3))
+    with pytest.raises(SettingsError, match="options time: only the engines ray and slurm"):
+        local.workers(Resources(options={"time": "5"}))
     monkeypatch.setattr(local, "available_cores", lambda: 8)
     assert local.workers(Resources(gpus=0, cores=4)) == 2
     assert local.surroundings(0, Resources(gpus=0, cores=4))["JAX_NUM_CPU_DEVICES"] == "4"
@@ -158,3 +163,22 @@ def test_workers_end_with_who_started_them(file, tmp_path):
         os.kill(worker.pid, signal.SIGKILL)
         raise AssertionError("the worker was left behind")
     assert not store.place.names("leases")
+
+
+def test_a_run_and_a_sweep_do_not_share_a_folder(tmp_path, make_store):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    with pytest.raises(RunError, match="is the folder of a run"):
+        SweepStore.create(tmp_path / "run")
+    store = make_store()
+    with pytest.raises(RunError, match="is the store of a sweep"), begun(store.place.root, {}):
+        pass
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"vary": 3}'])
+def test_a_damaged_study_of_a_store_is_named(text, make_store):
+    store = make_store()
+    name = store.place.names("studies")[0]
+    store.place.write(f"studies/{name}", text.encode())
+    with pytest.raises(RunError, match=f"studies/{name}: damaged: "):
+        store.studies()

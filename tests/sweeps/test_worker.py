@@ -153,22 +153,11 @@ def test_no_store_is_named(tmp_path):
 
 
 def test_a_worker_that_is_stopped_saves_and_another_goes_on_bit_for_bit(
-    make_store, make_worker, monkeypatch
+    make_store, make_worker, stop_after_two_steps
 ):
     whole, store, stop = make_store("whole"), make_store("parts"), threading.Event()
     make_worker(whole)[0].work()
-    real, steps = workers.live, []
-
-    def live(cells, trainer, kept, say, stop, on_step):
-        def stopping(step):
-            steps.append(step)
-            on_step(step)
-            if len(steps) == 2:
-                stop.set()
-
-        return real(cells, trainer, kept, say, stop, stopping)
-
-    monkeypatch.setattr(workers, "live", live)
+    steps = stop_after_two_steps()
     with pytest.raises(Requeue):
         make_worker(store, stop)[0].work()
     assert not store.place.names("leases")

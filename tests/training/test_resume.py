@@ -199,6 +199,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(whole, tmp_path, monkeypatch)
     assert_same_run(whole, resume(tmp_path))
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_ctrl_c_ends_the_chunk_and_saves(whole, tmp_path):
     def press(progress):
         if progress.steps[-1] == 200:
@@ -210,6 +211,7 @@ def test_ctrl_c_ends_the_chunk_and_saves(whole, tmp_path):
     assert_same_run(whole, resume(tmp_path))
 
 
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_save_too(number, tmp_path):
     with pytest.raises(Interrupted, match="after step 120"):
@@ -217,6 +219,7 @@ def test_other_signals_save_too(number, tmp_path):
     assert load(tmp_path).steps[-1] == 120
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_a_second_ctrl_c_saves_and_the_third_stops_at_once(tmp_path, capfd):
     with pytest.raises(Interrupted, match="after step 120"):
         train(SMALL, seeds=SEEDS, out=tmp_path / "two", on_chunk=when(120, lambda: kill(times=2)))
@@ -327,6 +330,12 @@ def test_a_trained_agent_acts_and_is_evaluated(whole):
     assert agent.predict(many).shape == agent.value(many).shape == (7,)
     with pytest.raises(SettingsError, match="shape"):
         agent.predict([0.1, 0.2, 0.3])
+    for wrong in ([np.nan, 0.1], [1e300, 0.1], None, "x", [[1, 2], [3]]):
+        with pytest.raises(SettingsError, match=r"obs = .*: must be finite numbers"):
+            agent.predict(wrong)
+    for episodes in ("x", 2.5, 10**12):
+        with pytest.raises(SettingsError, match=r"episodes = .*: must be a whole number from 1"):
+            whole.evaluate(episodes)
     with pytest.raises(SettingsError, match="seed = 9"):
         whole.agent(9)
     returns, lengths = whole.evaluate(episodes=2, epsilon=0.0)

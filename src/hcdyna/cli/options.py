@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +41,8 @@ REGISTRY = tyro.constructors.ConstructorRegistry()
 """How we read words otherwise than tyro does."""
 LONGEST_NAME, LONGEST_PATH = 255, 4_095
 """Bytes that Linux and macOS allow in the name of a file, and in a path."""
+KINDS = {"INT": "a whole number", "FLOAT": "a number"}
+"""What tyro calls types, and what people do."""
 LONGEST_MESSAGE = 400
 """Characters: it may repeat a word of the user's."""
 
@@ -104,8 +106,11 @@ def one_word(info: tyro.constructors.PrimitiveTypeInfo, kind: type, name: str, r
     )
 
 
-def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
-    """An object of a dataclass; its docstring is the description of the command."""
+def parse(
+    kind: type, arguments: Sequence[str], command: str, hint: Callable[[str], str] = lambda name: ""
+) -> Any:
+    """An object of a dataclass; its docstring is the description of the command. `hint` may know
+    more about an option that does not exist than which one is nearest."""
 
     def read(words: Sequence[str]) -> Any:
         text = inspect.getdoc(kind)
@@ -143,17 +148,21 @@ def parse(kind: type, arguments: Sequence[str], command: str) -> Any:
     known = io.StringIO()
     with contextlib.redirect_stdout(known), contextlib.suppress(SystemExit):
         read(["--help"])
-    unknown = unknown_option(arguments, re.findall(r"--[\w.-]*\w", known.getvalue()))
+    # Not --search of "options of the strategy begin with --search.".
+    options = re.findall(r"--[\w.-]*\w(?![\w.-])", known.getvalue())
+    unknown = unknown_option(arguments, options, hint)
     raise SettingsError(f"{command}: {unknown or message}")
 
 
-def unknown_option(arguments: Sequence[str], known: list[str]) -> str | None:
+def unknown_option(
+    arguments: Sequence[str], known: list[str], hint: Callable[[str], str]
+) -> str | None:
     """What to say to the first option that does not exist, if there is one."""
     for word in arguments:
         name = word.partition("=")[0].replace("_", "-")
         if name.startswith("--") and name not in known:
-            hint = did_you_mean(name, known).strip() or "--help lists those there are"
-            return f"unknown option {name}: {hint}"
+            more = hint(name) or did_you_mean(name, known).strip() or "--help lists those there are"
+            return f"unknown option {name}: {more}"
     return None
 
 
@@ -172,6 +181,11 @@ def in_one_line(box: str) -> str:
         r"^Error parsing (([\w-]+[-_]options|training|evaluation)[\w.-]*: )?", "", message
     )
     message = message.partition(" Got errors:")[0]  # of each member of a union
+    union = re.search(r"no type matching (\S+) could be instantiated from \[(.*)\]", message)
+    if union:
+        kinds = [KINDS.get(kind, kind) for kind in union[1].split("|") if kind != "{None}"]
+        message = f"{message[: union.start()]}{union[2]} is not {' or '.join(kinds)}"
+    message = re.sub(r"^Unrecognized options: (.*)", r"\1: belongs to no option", message)
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[:LONGEST_MESSAGE]}…"
     return message or "these options can't be understood"

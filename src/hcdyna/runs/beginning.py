@@ -21,6 +21,8 @@ from hcdyna.settings.errors import RunError, SettingsError
 def begun(folder: Path, record: dict[str, Any]) -> Iterator[Store]:
     """The run in this folder, held for this process; it is created if there is none. If the record
     asks for another number of steps than that run was to take, these are its steps from now on."""
+    if (folder / "store.json").exists() and not run_json.exists(folder):
+        raise RunError(f"{folder}: is the store of a sweep; a run needs a folder of its own")
     with held(folder, FOLDERS):
         if run_json.exists(folder):
             store = Store.open(folder)

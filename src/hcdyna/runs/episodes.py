@@ -8,17 +8,28 @@ import jax.numpy as jnp
 
 from hcdyna.numerics.devices import most_turns_at_once
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import MOST_EPISODES, is_real, settled, shown
 from hcdyna.types import Agent, Array, Environment, Key, Spec
 
 AFTERWARDS = 0x504C4159
 """Sets the random numbers of these episodes apart from those of training and its evaluations."""
 
 
-def checked_epsilon(epsilon: float) -> float:
+def checked_epsilon(epsilon: Any) -> float:
     """ε itself, if it can be one."""
-    if not 0 <= epsilon <= 1:
-        raise SettingsError(f"epsilon = {epsilon}: must be from 0 to 1")
-    return epsilon
+    if not is_real(epsilon) or not 0 <= epsilon <= 1:
+        raise SettingsError(f"epsilon = {shown(epsilon)}: must be a number from 0 to 1")
+    return float(epsilon)
+
+
+def checked_episodes(episodes: Any) -> int:
+    """The number of episodes, if it can be one."""
+    found = settled(episodes, int)
+    if type(found) is not int or not 1 <= found <= MOST_EPISODES:
+        raise SettingsError(
+            f"episodes = {shown(episodes)}: must be a whole number from 1 to {MOST_EPISODES}"
+        )
+    return found
 
 
 def behave(

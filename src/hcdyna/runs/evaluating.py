@@ -6,13 +6,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.numerics import memory
-from hcdyna.runs.episodes import AFTERWARDS, checked_epsilon, run_episode
+from hcdyna.runs.episodes import AFTERWARDS, checked_episodes, checked_epsilon, run_episode
 from hcdyna.runs.playing import returns_and_lengths
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import Settings, agent_of
-from hcdyna.settings.errors import SettingsError
 
 
 def evaluate(
@@ -25,14 +24,12 @@ def evaluate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns and lengths [settings, seeds, episodes] of trained `agents` [settings·seeds, …].
     `scale` [settings·seeds, 2, d] is that of the run, as in `AgentLife`."""
-    if episodes < 1:
-        raise SettingsError(f"episodes = {episodes}: must be at least 1")
-    first = settings[0]
+    episodes, first = checked_episodes(episodes), settings[0]
     epsilon = checked_epsilon(first.evaluation.epsilon if epsilon is None else epsilon)
     count = len(settings) * len(seeds)
     states, scales = jax.tree.map(lambda x: np.asarray(x)[:count], (agents, scale))
     seed_of_agent = np.tile(np.array(seeds, np.uint32), len(settings))
-    if isinstance(first.environment, Hosted):
+    if on_host(first.environment) is not None:
         players = [
             TrainedAgent(
                 settings[i // len(seeds)], *jax.tree.map(lambda x, i=i: x[i], (states, scales))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hcdyna.gymnasium.ours.adapter import compiled
-from hcdyna.gymnasium.theirs.environment import LONGEST, Hosted, longest_episode
+from hcdyna.gymnasium.theirs.environment import LONGEST, Hosted, longest_episode, on_host
 from hcdyna.gymnasium.theirs.worlds import Worlds
 from hcdyna.runs.episodes import AFTERWARDS, checked_epsilon
 from hcdyna.runs.trained import TrainedAgent
@@ -148,10 +148,8 @@ def returns_and_lengths(
 
 def world_of(agent: TrainedAgent, pictures: bool) -> World:
     """The world that an agent was trained in, to be stepped here."""
-    environment = agent.settings.environment
-    if isinstance(environment, Hosted):
-        return HostedWorld(environment, pictures)
-    return OwnWorld(agent)
+    hosted = on_host(agent.settings.environment)
+    return OwnWorld(agent) if hosted is None else HostedWorld(hosted, pictures)
 
 
 class PictureKeeper:

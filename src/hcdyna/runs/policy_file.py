@@ -22,6 +22,7 @@ from hcdyna.numerics.files import write
 from hcdyna.runs.episodes import behave
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.settings.fields import path_of
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain, to_act
 from hcdyna.settings.stored import brought_up_to_date
 
@@ -36,7 +37,7 @@ SCALE = "observation_scale"
 
 def save(agent: TrainedAgent, path: str | Path) -> Path:
     """Write what the policy reads of an agent's state; the folder is made."""
-    path = Path(path)
+    path = path_of(path)
     if path.suffix != SUFFIX:
         raise SettingsError(f"{path}: the name of an agent's file must end in {SUFFIX}")
     settings = settings_to_plain(agent.settings)

@@ -180,13 +180,15 @@ class Run:
         """The number of an agent among all of them."""
         if seed not in self.seeds:
             known = ", ".join(map(str, self.seeds))
-            raise SettingsError(f"seed = {seed}: must be one of this run's: {known}")
+            raise SettingsError(f"seed = {seed!r}: must be one of this run's: {known}")
         self._demand_setting(setting)
         return setting * len(self.seeds) + self.seeds.index(seed)
 
     def _demand_setting(self, setting: int) -> None:
-        if not 0 <= setting < len(self.settings):
-            raise SettingsError(f"setting = {setting}: must be from 0 to {len(self.settings) - 1}")
+        if setting not in range(len(self.settings)):
+            raise SettingsError(
+                f"setting = {setting!r}: must be from 0 to {len(self.settings) - 1}"
+            )
 
     def agent(self, seed: int | None = None, setting: int = 0) -> TrainedAgent:
         """One trained agent, ready to act; by default the first seed."""

@@ -6,13 +6,17 @@ from typing import Any, Literal, overload
 
 import gymnasium
 import numpy as np
+from gymnasium.wrappers import TimeLimit
 
-from hcdyna.gymnasium.theirs.making import Recipe, make
+from hcdyna.gymnasium.ours.adapter import AsGymnasium
+from hcdyna.gymnasium.theirs.environment import LONGEST, on_host
+from hcdyna.gymnasium.theirs.making import time_limit
+from hcdyna.runs.episodes import checked_episodes
 from hcdyna.runs.playing import returns_and_lengths
 from hcdyna.runs.trained import TrainedAgent
 from hcdyna.settings import registry
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import shown
+from hcdyna.settings.fields import checked_seed, shown
 
 World = gymnasium.Env | Callable[[], gymnasium.Env] | str
 
@@ -54,14 +58,14 @@ def evaluate(
     length of each episode, both [episodes].
 
     The agent is one of ours, or any object with `predict(obs, deterministic=True)`, such as a model
-    of Stable-Baselines3. The environment is an object, a function that makes one, or an id; by
+    of Stable-Baselines3. The environment is an object, a function that makes one, or a name; by
     default the one that the agent was trained on. Episodes are seeded with `seed`, `seed` + 1, …,
-    so that agents can be compared on the same episodes.
+    so that agents can be compared on the same episodes. Without a time limit they are cut after
+    5,000 steps.
     """
     if not callable(getattr(agent, "predict", None)):
         raise SettingsError(f"agent = {shown(agent)}: must have a method predict")
-    if isinstance(episodes, bool) or not isinstance(episodes, int) or episodes < 1:
-        raise SettingsError(f"episodes = {shown(episodes)}: must be a number from 1 on")
+    episodes, seed = checked_episodes(episodes), checked_seed(seed)
     if env is not None:
         returns, lengths = in_world(agent, env, episodes, deterministic, seed)
     elif isinstance(agent, TrainedAgent):
@@ -85,10 +89,11 @@ def in_world(
             world: Any = env
         else:
             world = stack.enter_context(contextlib.closing(made(env)))
+        longest = time_limit(world) or LONGEST
         for number in range(episodes):
-            obs, _ = world.reset(seed=seed + number)
+            obs, _ = world.reset(seed=(seed + number) % 2**32)
             over = False
-            while not over:
+            while not over and lengths[number] < longest:
                 action = agent.predict(obs, deterministic=deterministic)
                 # Stable-Baselines3 answers with a state of its own besides.
                 action = action[0] if isinstance(action, tuple) else action
@@ -102,8 +107,12 @@ def in_world(
 def made(env: Any) -> gymnasium.Env:
     """A new environment, by its name or from a function."""
     if isinstance(env, str):
-        ours = env in registry.available("environments")
-        return make(Recipe(f"hcdyna/{env}-v0" if ours else env))
+        quick = f"hcdyna/{env}-v0"  # by NumPy, where there is one
+        part = registry.make("environments", quick if quick in gymnasium.registry else env)
+        hosted = on_host(part)
+        if hosted is not None:
+            return hosted.make()
+        return TimeLimit(AsGymnasium(part), part.build().spec.time_limit)
     found = env() if callable(env) else env
     if not isinstance(found, gymnasium.Env):
         raise SettingsError(

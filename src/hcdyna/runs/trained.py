@@ -10,13 +10,14 @@ import jax
 import numpy as np
 from gymnasium import spaces
 
-from hcdyna.gymnasium.theirs.environment import Hosted, to_action
+from hcdyna.gymnasium.theirs.environment import on_host, to_action
 from hcdyna.gymnasium.theirs.making import spaces_of
 from hcdyna.gymnasium.theirs.scaling import ObservationScale, known_scale, scale_of
 from hcdyna.runs import policy_file
 from hcdyna.runs.episodes import behave_in_all, checked_epsilon
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import LARGEST, checked_seed, shown
 from hcdyna.settings.short import in_short
 
 
@@ -74,9 +75,7 @@ class TrainedAgent:
                 raise SettingsError(f"epsilon = {epsilon}: needs deterministic=False")
             return self._own_actions(self._for_all(self._greedy, obs))
         epsilon = checked_epsilon(self.settings.training.epsilon if epsilon is None else epsilon)
-        seed = int(np.random.default_rng().integers(2**32)) if seed is None else int(seed)
-        if not 0 <= seed < 2**32:
-            raise SettingsError(f"seed = {seed}: must be a number from 0 to 2³² − 1")
+        seed = int(np.random.default_rng().integers(2**32)) if seed is None else checked_seed(seed)
         numbers = np.uint32(seed), np.float32(epsilon)
         return self._own_actions(self._for_all(self._behave, obs, *numbers))
 
@@ -89,17 +88,31 @@ class TrainedAgent:
         return policy_file.save(self, path)
 
     def _for_all(self, function: Any, obs: Any, *more: Any) -> np.ndarray:
-        shape = self.spec.low.shape
-        rows = np.asarray(obs)
-        one = rows.shape == shape
-        if not one and rows.shape[1:] != shape:
-            raise SettingsError(
-                f"obs of shape {rows.shape}: must be {shape} for one or (n, *{shape}) for many"
-            )
+        rows = self._checked(obs)
+        one = rows.shape == self.spec.low.shape
         rows = rows if self.scale is None else self.scale(rows)
         rows = rows.astype(self.spec.low.dtype)
         found = np.asarray(function(self.state, rows[None] if one else rows, *more))
         return found[0] if one else found
+
+    def _checked(self, obs: Any) -> np.ndarray:
+        """One observation [d], or many [n, d]; SettingsError for what is none."""
+        shape, states = self.spec.low.shape, self.spec.num_states
+        try:
+            rows = np.asarray(obs)
+        except ValueError:  # rows of different lengths
+            rows = np.asarray(None)
+        if rows.dtype.kind not in "biuf" or not (np.abs(rows) <= LARGEST).all():
+            raise SettingsError(f"obs = {shown(obs)}: must be finite numbers, of single precision")
+        if rows.shape != shape and rows.shape[1:] != shape:
+            many = ("n", *shape)
+            raise SettingsError(
+                f"obs of shape {rows.shape}: must be {shape} for one or "
+                f"{str(many).replace(repr('n'), 'n')} for many"
+            )
+        if states is not None and not np.isin(rows, np.arange(states)).all():
+            raise SettingsError(f"obs = {shown(obs)}: must be from 0 to {states - 1}")
+        return rows
 
     def _own_actions(self, found: np.ndarray) -> np.ndarray:
         """Our indices, or numbers in [−1, 1], as actions of a Gymnasium environment."""
@@ -113,14 +126,14 @@ class TrainedAgent:
     @functools.cached_property
     def _space(self) -> spaces.Space | None:
         """The action space of a Gymnasium environment; None where the world is ours."""
-        environment = self.settings.environment
-        return spaces_of(environment.recipe)[1] if isinstance(environment, Hosted) else None
+        hosted = on_host(self.settings.environment)
+        return None if hosted is None else spaces_of(hosted.recipe)[1]
 
     @functools.cached_property
     def scale(self) -> ObservationScale | None:
         """What observations were scaled by in training, if they were."""
-        environment = self.settings.environment
-        if not isinstance(environment, Hosted) or not environment.scaling:
+        hosted = on_host(self.settings.environment)
+        if hosted is None or not hosted.scaling:
             return None
         # Runs and files from before it was kept have none: it is measured again.
-        return scale_of(environment) if self._known_scale is None else self._known_scale
+        return scale_of(hosted) if self._known_scale is None else self._known_scale

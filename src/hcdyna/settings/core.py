@@ -15,7 +15,7 @@ import tyro
 
 from hcdyna.settings import registry
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import MOST, check, is_part, later, number, shown
+from hcdyna.settings.fields import MOST, MOST_EPISODES, check, is_part, later, number, shown
 from hcdyna.settings.short import short_repr, unusual
 
 CHOICES = {
@@ -74,7 +74,7 @@ class Evaluation:
     """Environment steps between two evaluations."""
     epsilon: float = number(0.05, at_least=0, at_most=1)
     """ε while evaluating; continuous actions are evaluated without noise."""
-    episodes: int = number(1, at_least=1, at_most=100_000)
+    episodes: int = number(1, at_least=1, at_most=MOST_EPISODES)
     """Episodes per evaluation; their mean return is reported."""
 
     def __post_init__(self) -> None:
@@ -109,6 +109,11 @@ class Settings:
                 raise SettingsError(
                     f"Settings.{choice} = {shown(part)}: "
                     "must be a name or an object with a method build"
+                )
+            elif (other := registry.group_of(part)) not in (None, group):
+                raise SettingsError(
+                    f"Settings.{choice} = {shown(part)}: is one of the {other}; must be one of the "
+                    f"{group}"
                 )
         for name, kind in (("training", Training), ("evaluation", Evaluation)):
             if not isinstance(getattr(self, name), kind):

@@ -18,6 +18,8 @@ LARGEST = 3.4028234663852886e38
 """The largest number of single precision."""
 MOST_SEEDS = 100_000
 """Agents of one setting that are trained at a time."""
+MOST_EPISODES = 100_000
+"""Episodes of one agent that are played at a time."""
 MOST_LAYERS = 16
 MOST_UNITS = 65_536
 
@@ -139,6 +141,14 @@ def seeds_of(seeds: Any) -> list[int]:
         raise wrong
     if len(set(found)) < len(found):
         raise SettingsError(f"seeds = {shown(seeds)}: must all be different")
+    return found
+
+
+def checked_seed(seed: Any) -> int:
+    """A seed, if it can be one."""
+    found = settled(seed, int)
+    if type(found) is not int or not 0 <= found < 2**32:
+        raise SettingsError(f"seed = {shown(seed)}: must be a number from 0 to 2³² − 1")
     return found
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from hcdyna.settings import registry
 from hcdyna.settings.core import CHOICES, Settings
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import shown
@@ -55,7 +56,12 @@ def place_of(name: str, value: Any, known: dict[str, list[str]]) -> tuple[str, s
     parts = known.get(name, [])
     if not parts:
         choices = [choice for choice in CHOICES if choice != "environment"]
-        hint = did_you_mean(name, [*choices, *known, *full, *OF_TRAIN])
+        written = {f"{part}.{field}": f"{part}_{field}" for part, field in full.values()}
+        part = next((each for each in PARTS if name.startswith(f"{each}_")), None)
+        dotted = name if part is None else f"{part}.{name.removeprefix(f'{part}_')}"
+        hint = said_of_others(dotted) or did_you_mean(
+            dotted, [*choices, *known, *written, *OF_TRAIN], written
+        )
         raise SettingsError(
             f"{name} = {shown(value)}: {hint}known: {', '.join((*choices, *known))}"
         )
@@ -63,3 +69,17 @@ def place_of(name: str, value: Any, known: dict[str, list[str]]) -> tuple[str, s
         names = " or ".join(f"{part}_{name}" for part in parts)
         raise SettingsError(f"{name} = {shown(value)}: several parts have one; say {names}")
     return parts[0], name
+
+
+def said_of_others(name: str) -> str:
+    """`only agent = ddpg has it; ` for a field such as critics or agent.critics that no part has
+    which is chosen; nothing if no other part has it either."""
+    part, _, field = name.rpartition(".")
+    found = [
+        f"{choice} = {'any Gymnasium id' if other == 'hosted' else other}"
+        for choice, group in CHOICES.items()
+        if part in ("", choice)
+        for other in registry.PARTS[group]
+        if field in {each.name for each in dataclasses.fields(registry.lookup(group, other))}
+    ]
+    return f"only {' or '.join(found)} has it; " if found else ""

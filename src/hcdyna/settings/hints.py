@@ -9,6 +9,18 @@ OTHER_WORDS = {
     "n": "planning_steps",
     "buffer_size": "replay_size",
     "total_timesteps": "steps",
+    "eps": "epsilon",
+    "exploration": "epsilon",
+    "exploration_final_eps": "epsilon",
+    "exploration_initial_eps": "epsilon_start",
+    "gradient_steps": "planning_steps",
+    "learning_starts": "warmup",
+    "train_freq": "update_every",
+    "target_update_interval": "target_period",
+    "hidden_sizes": "hidden",
+    "net_arch": "hidden",
+    "max_grad_norm": "max_gradient",
+    "verbose": "progress",
 }
 """What the paper and other libraries call things, and what they are called here."""
 ALIKE = 0.6

@@ -6,6 +6,7 @@ that is not registered is named by its place, "module:Class".
 """
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,7 +56,7 @@ def settings_from_plain(plain: Any, look: bool = False) -> Settings:
 
 def to_act(settings: Settings) -> Settings:
     """The same settings with everything imported that was only described, to train or to act."""
-    if registry.name_of("environments", settings.environment) == "hosted":
+    if registry.is_gymnasium(settings.environment):
         announce(settings.environment.id.rpartition(":")[0])
     if not any(_is_described(getattr(settings, choice)) for choice in CHOICES):
         return settings
@@ -167,6 +168,9 @@ def _choice_from_plain(choice: str, plain: Mapping[str, Any], look: bool) -> Any
         return Described(name, _values(name, options, look))
     kind = registry.lookup(group, name)
     factory = options.pop("factory", None) if name == "hosted" else None
+    kwargs = options.get("kwargs")
+    if name == "hosted" and isinstance(kwargs, Mapping):  # as people write it in YAML
+        options["kwargs"] = [f"{key}={json.dumps(value)}" for key, value in kwargs.items()]
     values = _values(kind.__name__, options, look)
     if factory is not None:
         values["factory"] = factory if callable(factory) else _value("factory", factory, look)

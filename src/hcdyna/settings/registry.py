@@ -78,8 +78,9 @@ def lookup(group: str, name: str) -> type:
     # Plug-ins are looked for on disk, so only where a name is not one of ours.
     known = PARTS[group] if name in PARTS[group] else available(group)
     if name not in known:
-        hint = did_you_mean(name, known)
-        raise SettingsError(f"{group}: unknown name {name!r}: {hint}known: {', '.join(known)}")
+        words = ["any Gymnasium id" if each == "hosted" else each for each in known]
+        hint = did_you_mean(name, words)
+        raise SettingsError(f"{group}: unknown name {name!r}: {hint}known: {', '.join(words)}")
     module, _, attribute = known[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -147,6 +148,12 @@ def registered(group: str, part: object) -> str | None:
     return None
 
 
+def group_of(part: object) -> str | None:
+    """The group that a part of this package belongs to; None for those of others."""
+    place = f"{type(part).__module__}:{type(part).__qualname__}"
+    return next((group for group, known in PARTS.items() if place in known.values()), None)
+
+
 def name_of(group: str, part: object) -> str:
     """The name that a part is registered under, or the name of its class."""
     if isinstance(part, Described):
@@ -200,11 +207,15 @@ def is_ours(environment: object) -> bool:
     return place in ours.values() and place != ours["hosted"]
 
 
+def is_gymnasium(environment: object) -> bool:
+    """Whether this is a Gymnasium environment, as a part."""
+    return name_of("environments", environment) == "hosted"
+
+
 def title_of(environment: Any) -> str:
     """What people call an environment: the id of a Gymnasium one, or its registered name.
 
     >>> title_of(make("environments", "GridWorld")), title_of(make("environments", "Taxi-v3"))
     ('GridWorld', 'Taxi-v3')
     """
-    name = name_of("environments", environment)
-    return environment.id if name == "hosted" else name
+    return environment.id if is_gymnasium(environment) else name_of("environments", environment)

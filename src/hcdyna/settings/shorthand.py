@@ -30,7 +30,7 @@ def with_parts(environment: Any, parts: dict[str, Any]) -> Settings:
     preset = presets.USUAL
     if isinstance(environment, str):
         preset = presets.usual_for(environment)
-    elif registry.name_of("environments", environment) == "hosted":
+    elif registry.is_gymnasium(environment):
         preset = presets.HOSTED
     if preset == presets.USUAL:
         return Settings(environment=environment, **parts)

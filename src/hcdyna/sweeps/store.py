@@ -66,6 +66,8 @@ class SweepStore:
     def create(folder: str | Path, patience: float = PATIENCE) -> SweepStore:
         """The store of this name, made if there is none."""
         place = place_of(folder)
+        if place.read("run.json") is not None:
+            raise RunError(f"{folder}: is the folder of a run; a sweep needs one of its own")
         about = {"format": FORMAT, "patience": patience}
         if place.read("store.json") is None:
             place.create("store.json", (json.dumps(about) + "\n").encode())
@@ -83,7 +85,7 @@ class SweepStore:
             if about["format"] != FORMAT:
                 raise RunError(f"{folder}/store.json: format {about['format']} is not known here")
             return SweepStore(place, float(about["patience"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RunError(f"{folder}/store.json: not ours: {error}") from None
 
     @property
@@ -122,8 +124,13 @@ class SweepStore:
         """What was asked for, in the order of names."""
         from hcdyna.sweeps.study import Study
 
-        names = self.place.names("studies")
-        return [Study.of(json.loads(self.place.read(f"studies/{x}") or b"{}")) for x in names]
+        found = []
+        for name in self.place.names("studies"):
+            try:
+                found.append(Study.of(json.loads(self.place.read(f"studies/{name}") or b"{}")))
+            except (ValueError, RecursionError) as error:  # a SettingsError is a ValueError
+                raise RunError(f"{self.place}/studies/{name}: damaged: {error}") from None
+        return found
 
     def tasks(self) -> list[Task]:
         """All tasks of all studies; what was read before is not read again."""
@@ -132,7 +139,7 @@ class SweepStore:
                 text = (self.place.read(f"work/{name}") or b"").decode()
                 try:
                     self._read[name] = [Task.read(line) for line in text.splitlines()]
-                except (ValueError, KeyError, TypeError) as error:
+                except (ValueError, KeyError, TypeError, RecursionError) as error:
                     raise RunError(f"{self.place}/work/{name}: damaged: {error}") from None
         return list({task.id: task for some in self._read.values() for task in some}.values())
 

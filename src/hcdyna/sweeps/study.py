@@ -155,7 +155,8 @@ def settings_of(
             choices[path] = name
             options |= {f"{path}.{key}": x for key, x in named.items()}
         elif path.partition(".")[0] not in PARTS or "." not in path:
-            hint = did_you_mean(path.partition(".")[0], PARTS)
+            part = path.partition(".")[0]
+            hint = "" if part in PARTS else did_you_mean(part, PARTS)
             raise SettingsError(
                 f"{path}: no such setting: {hint}a path is one of {', '.join(CHOICES)}, or begins "
                 f"with one of {', '.join(PARTS)}, as in training.steps"
@@ -186,12 +187,12 @@ def of_the_paper(given: Mapping[str, Any]) -> list[Asked]:
     from hcdyna.experiments.paper.scale import SCALES
 
     names, scale = given.get("figures"), given.get("scale", "quick")
-    if scale not in SCALES or set(given) - {"figures", "scale"}:
+    if not isinstance(scale, str) or scale not in SCALES or set(given) - {"figures", "scale"}:
         raise SettingsError(
             f"paper = {shown(dict(given))}: must have figures and a scale, one of "
             f"{', '.join(SCALES)}"
         )
-    if not isinstance(names, list | tuple) or not set(names) <= set(FIGURES):
+    if not isinstance(names, list | tuple) or not all(name in list(FIGURES) for name in names):
         raise SettingsError(f"paper: figures must be a list of some of {', '.join(FIGURES)}")
     found = [
         Asked({"figure": name, "label": label}, cell)

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.fields import shown
 from hcdyna.settings.words import count
 from hcdyna.sweeps import calibration, planning
 from hcdyna.sweeps.calibration import Measured
+from hcdyna.sweeps.checks import check_cases
 from hcdyna.sweeps.status import Status, duration, status
 from hcdyna.sweeps.store import PATIENCE, SweepStore
 from hcdyna.sweeps.study import Asked, Study
@@ -76,11 +78,27 @@ class Plan:
         return "; ".join(words)
 
 
-def plan(study: Study, store: SweepStore | None, workers: int = 1, calibrate: bool = True) -> Plan:
-    """What is to be done for a study, given what a store has or was asked for already."""
+def checked_cells(study: Study) -> dict[str, Asked]:
+    """All cells of a study by their keys; SettingsError for a study that can't be trained."""
+    if not isinstance(study, Study):
+        raise SettingsError(f"study = {shown(study)}: must be a Study; Study.read reads a file")
+    found = study.cells()
+    check_cases(study.compare, [each.case for each in found])
+    return {each.cell.key: each for each in found}
+
+
+def plan(
+    study: Study,
+    store: SweepStore | None,
+    workers: int = 1,
+    calibrate: bool = True,
+    asked: dict[str, Asked] | None = None,
+) -> Plan:
+    """What is to be done for a study, given what a store has or was asked for already. `asked` are
+    its cells, where the caller knows them."""
+    asked = checked_cells(study) if asked is None else asked
     known = {key for task in store.tasks() for key in task.keys} if store else set()
     done = store.scan().done if store else set()
-    asked = {each.cell.key: each for each in study.cells()}
     new = [each for key, each in asked.items() if key not in known]
     missing = [each for each in new if each.cell.key not in done]
     groups = planning.by_program(missing)
@@ -108,9 +126,10 @@ def add(
     patience: float = PATIENCE,
 ) -> tuple[SweepStore, Plan]:
     """The store of a study, with its tasks in it."""
+    asked = checked_cells(study)  # a study that can't be trained leaves no store behind
     store = SweepStore.create(folder, patience)
     store.place.demand_writable()
-    planned = plan(study, store, workers, calibrate)
+    planned = plan(study, store, workers, calibrate, asked)
     with store.alone("plan"):
         # Another sweep may have been quicker while this one was measuring.
         known = {key for task in store.tasks() for key in task.keys}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import shown
+from hcdyna.settings.fields import settled, shown
 from hcdyna.settings.hints import did_you_mean
 
 KEYS = ("from", "to", "count", "step", "scale")
@@ -44,8 +44,8 @@ def in_range(path: str, given: Mapping[str, Any]) -> list[Any]:
         if step <= 0 or (high - low) / step > MOST:
             raise SettingsError(f"vary: {path}: step = {step}: must be above 0, and not as small")
         return [rounded(low + i * step) for i in range(math.floor((high - low) / step + 1e-9) + 1)]
-    count = given["count"]
-    if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST:
+    count = settled(given["count"], int)
+    if type(count) is not int or not 2 <= count <= MOST:
         raise SettingsError(
             f"vary: {path}: count = {shown(count)}: must be a whole number from 2 to {MOST}"
         )

@@ -18,7 +18,7 @@ COMPILING = "compiling …"
 
 
 @contextlib.contextmanager
-def shown(
+def following(
     settings: Settings, agents: int, wanted: bool = True, said: str = ""
 ) -> Iterator[Callable[[Progress], Any]]:
     """A function to call after every evaluation, which moves a bar; it does nothing if it isn't

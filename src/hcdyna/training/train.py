@@ -10,18 +10,18 @@ from typing import Any
 
 from hcdyna.callbacks import all_of
 from hcdyna.gymnasium.theirs.bringing import environment_of
-from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.runs.beginning import begun, extended, longer
 from hcdyna.runs.run import Run
 from hcdyna.runs.store import Store
 from hcdyna.settings import Settings, registry
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import path_of, seeds_of
+from hcdyna.settings.fields import checked_seed, path_of, seeds_of, shown
 from hcdyna.settings.importing import refuse_while_importing
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.settings.shorthand import settings_named
 from hcdyna.training import memory
-from hcdyna.training.showing import shown
+from hcdyna.training.showing import following
 from hcdyna.training.trainer import OnChunk, Trainer
 
 
@@ -50,28 +50,36 @@ def train(
     notebooks show a progress bar unless `progress` is False.
     """
     refuse_while_importing()
-    wanted, said = chosen_seeds(seed, seeds), ""
-    if not isinstance(settings, Settings | list | tuple):
-        settings = settings_named(environment_of(settings), **options)
-        if isinstance(settings.environment, Hosted):
-            said = in_words(settings)
-    elif options:
-        raise SettingsError(f"{next(iter(options))}: give it in the settings")
-    every_setting = [settings] if isinstance(settings, Settings) else list(settings)
+    wanted, told = chosen_seeds(seed, seeds), all_of(on_evaluation, on_chunk)
+    every_setting, said = asked_for(settings, options)
     for setting in every_setting if out is not None else ():
         settings_to_plain(setting)  # what can't be saved is refused before anything is built
-    if not every_setting:
-        raise SettingsError("settings = []: must be at least one")
     agents = len(every_setting) * len(wanted)
-    with shown(every_setting[0], agents, progress, said) as show:
+    with following(every_setting[0], agents, progress, said) as show:
         trainer = Trainer(every_setting, wanted)
         trainer.demand_memory()
-        on_chunk = all_of(show, on_evaluation, on_chunk)
+        on_chunk = all_of(show, told)
         if out is None:
             return trainer.train(on_chunk)
         # Absolute, since an environment may go to another folder.
         with begun(path_of(out).absolute(), trainer.record()) as store:
             return trainer.train_in(store, on_chunk)
+
+
+def asked_for(settings: Any, options: dict[str, Any]) -> tuple[list[Settings], str]:
+    """All settings that `train` is asked for, and a line about those that it chose itself."""
+    if not isinstance(settings, Settings | list | tuple):
+        chosen = settings_named(environment_of(settings), **options)
+        return [chosen], "" if on_host(chosen.environment) is None else in_words(chosen)
+    every_setting = [settings] if isinstance(settings, Settings) else list(settings)
+    if not every_setting:
+        raise SettingsError("settings = []: must be at least one")
+    for setting in every_setting:
+        if not isinstance(setting, Settings):
+            raise SettingsError(f"settings = [{shown(setting)}, …]: must be a list of Settings")
+    if options:
+        raise SettingsError(f"{next(iter(options))}: give it in the settings")
+    return every_setting, ""
 
 
 def chosen_seeds(seed: int | None, seeds: int | Sequence[int] | None) -> list[int]:
@@ -80,10 +88,7 @@ def chosen_seeds(seed: int | None, seeds: int | Sequence[int] | None) -> list[in
         return seeds_of(1 if seeds is None else seeds)
     if seeds is not None:
         raise SettingsError(f"seed = {seed!r}, seeds = {seeds!r}: give one of them")
-    try:
-        return seeds_of([seed])
-    except SettingsError:
-        raise SettingsError(f"seed = {seed!r}: must be a number from 0 to 2³² − 1") from None
+    return [checked_seed(seed)]
 
 
 def resume(
@@ -97,14 +102,15 @@ def resume(
     """Resume an interrupted run, or extend any run to `steps` in total. The result is the same, bit
     for bit, as that of a run without interruption."""
     refuse_while_importing()
+    told = all_of(on_evaluation, on_chunk)
     store = Store.open(path_of(folder).absolute())
     agents = len(store.described) * len(store.seeds)
-    with shown(longer(store.described[0], steps), agents, progress) as show, store.lock():
+    with following(longer(store.described[0], steps), agents, progress) as show, store.lock():
         if steps is not None:
             store = extended(Store.open(store.folder), steps)
         trainer = Trainer(store.settings, store.seeds)
         trainer.demand_memory()
-        return trainer.train_in(store, all_of(show, on_evaluation, on_chunk))
+        return trainer.train_in(store, all_of(show, told))
 
 
 def in_words(settings: Settings) -> str:

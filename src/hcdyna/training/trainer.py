@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hcdyna.callbacks import is_true
-from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.gymnasium.theirs.failure import HostFailed
 from hcdyna.kernels.accelerate import accelerate
 from hcdyna.numerics.devices import mesh_for
@@ -56,7 +56,7 @@ class Trainer:
     def __init__(self, settings: list[Settings], seeds: list[int]) -> None:
         self.settings, self.seeds = settings, seeds
         self.agents = len(settings) * len(seeds)
-        hosted = isinstance(settings[0].environment, Hosted) if settings else False
+        hosted = on_host(settings[0].environment) is not None
         self.mesh: Mesh = mesh_for(agents=1 if hosted else self.agents)
         self.sharding = NamedSharding(self.mesh, PartitionSpec("agents"))
         self.static, table = shared_program(settings)

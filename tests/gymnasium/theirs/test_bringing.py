@@ -127,7 +127,10 @@ def test_what_is_no_environment_is_refused():
         Hosted(factory="x")
 
 
-@pytest.mark.parametrize("kwargs", [("goal",), ("2=3",), "goal=1", (3,), ("a=[",), {"a": object()}])
+@pytest.mark.parametrize(
+    "kwargs",
+    [("goal",), ("2=3",), "goal=1", (3,), ("a=[",), ("a=1", "a=2"), ("id=x",), {"a": object()}],
+)
 def test_keywords_that_cannot_be_read_are_refused(kwargs):
     with pytest.raises(SettingsError, match=r"Hosted\.kwargs"):
         Hosted("CartPole-v1", kwargs=kwargs)

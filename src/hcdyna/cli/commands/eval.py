@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hcdyna.cli.options import RunFolder, parse
 from hcdyna.cli.output import show
-from hcdyna.settings.fields import number
+from hcdyna.settings.fields import MOST_EPISODES, number
 from hcdyna.settings.words import count
 
 
@@ -14,7 +14,7 @@ class Eval:
     """Evaluate the trained agents of a run on new episodes, and print a row for each."""
 
     run: RunFolder
-    episodes: int = number(20, at_least=1, at_most=100_000)
+    episodes: int = number(20, at_least=1, at_most=MOST_EPISODES)
     """Episodes per agent."""
     epsilon: float | None = number(None, at_least=0, at_most=1)
     """Share of random actions; by default that of the run's evaluations."""

@@ -37,11 +37,12 @@ def main(arguments: Sequence[str]) -> None:
 
     store = Store.open(options.run)
     agents, settings = len(store.described) * len(store.seeds), store.described[0]
-    if store.finished and options.steps in (None, store.steps) and not options.quiet:
-        print(f"{options.run}: finished, all {store.steps:,} steps were taken before")
+    finished = store.finished and options.steps in (None, store.steps)
     settings = longer(settings, options.steps)
     with follow(settings, agents, options.quiet, options.track, options.run) as on_chunk:
         try:
             resume(options.run, on_chunk, steps=options.steps, progress=False)
         except Interrupted as stop:
             raise Interrupted(f"{stop}; resume with: hcdyna resume {options.run}") from None
+    if finished and not options.quiet:
+        print(f"{options.run}: finished, all {store.steps:,} steps were taken before")

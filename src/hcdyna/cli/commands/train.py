@@ -16,6 +16,7 @@ from hcdyna.numerics.files import explained
 from hcdyna.settings import CHOICES, Evaluation, Settings, Training, presets, registry
 from hcdyna.settings.errors import Interrupted, SettingsError
 from hcdyna.settings.fields import MOST_SEEDS
+from hcdyna.settings.flat import said_of_others
 from hcdyna.settings.plain import name_in_files
 
 FLAGS = {"environment": "env", "agent": "agent", "model": "model", "search_control": "search"}
@@ -57,9 +58,10 @@ def main(arguments: Sequence[str]) -> None:
 def read(arguments: Sequence[str]) -> tuple[Any, Settings]:
     """The options of the command, and the settings that they amount to."""
     named = {choice: value_of(arguments, flag_of(choice)) for choice in CHOICES}
-    preset = value_of(arguments, "preset") or presets.usual_for(named["environment"])
+    preset = value_of(arguments, "preset")
+    preset = presets.usual_for(named["environment"]) if preset is None else preset
     settings = presets.settings(preset, **named, kwargs=values_of(arguments, "env.kwargs"))
-    options = parse(options_for(settings, preset), arguments, "train")
+    options = parse(options_for(settings, preset), arguments, "train", whose)
     parts = {choice: getattr(options, f"{choice}_options") for choice in CHOICES}
     return options, Settings(**parts, training=options.training, evaluation=options.evaluation)
 
@@ -110,6 +112,14 @@ def options_for(settings: Settings, preset: str) -> type:
     )
     made.__doc__ = DESCRIPTION
     return made
+
+
+def whose(option: str) -> str:
+    """What is known of an option of a part that is not chosen; nothing if no part has it."""
+    prefix, _, field = option.removeprefix("--").partition(".")
+    choice = next((choice for choice, flag in FLAGS.items() if flag == prefix), None)
+    said = said_of_others(f"{choice}.{field.replace('-', '_')}") if choice and field else ""
+    return said.rstrip("; ")
 
 
 def value_of(arguments: Sequence[str], flag: str) -> str | None:

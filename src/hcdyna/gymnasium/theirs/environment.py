@@ -126,6 +126,11 @@ class Hosted:
         return make(self.recipe, **options)
 
 
+def on_host(environment: Any) -> Hosted | None:
+    """The environment, if it is stepped on the host; None if it is compiled with its agents."""
+    return environment if isinstance(environment, Hosted) else None
+
+
 def named(factory: Any) -> str:
     """What a function or class is called: module:name, or its name where nobody else finds it."""
     place = place_of(factory)

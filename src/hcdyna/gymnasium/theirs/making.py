@@ -22,6 +22,8 @@ from hcdyna.settings.importing import Unimported
 from hcdyna.types import Spec
 
 NO_LIMIT = 2**31 - 1
+OURS = ("id", "disable_env_checker")
+"""Arguments of `gymnasium.make` that are given already."""
 CLOSING = 10.0
 """Seconds after which the `close` of an environment that was only looked at counts as hanging."""
 
@@ -44,7 +46,7 @@ class Recipe(NamedTuple):
 def words_of_kwargs(kwargs: Any) -> tuple[str, ...]:
     """Keywords as name=value, from a mapping or from such words; SettingsError for others."""
     if isinstance(kwargs, Mapping):
-        return tuple(f"{name}={_written(name, value)}" for name, value in kwargs.items())
+        kwargs = [f"{name}={_written(name, value)}" for name, value in kwargs.items()]
     wrong = SettingsError(
         f"Hosted.kwargs = {shown(kwargs)}: must be like continuous=true, a name and its value"
     )
@@ -58,6 +60,11 @@ def words_of_kwargs(kwargs: Any) -> tuple[str, ...]:
             raise wrong from None
         if not equals or not name.isidentifier():
             raise wrong
+    names = [word.partition("=")[0] for word in kwargs]
+    for name in names:
+        if name in OURS or names.count(name) > 1:
+            why = "is set by hcdyna" if name in OURS else "is given twice"
+            raise SettingsError(f"Hosted.kwargs = {shown(kwargs)}: {name} {why}")
     return tuple(kwargs)
 
 

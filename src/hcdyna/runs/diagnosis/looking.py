@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna.dyna import DynaState, scene_of
-from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.gymnasium.theirs.seen import as_seen
 from hcdyna.numerics import ring
 from hcdyna.planning import actions_of, draw_mini_batches
@@ -76,7 +76,7 @@ def look(
         built(part, given) for part in (settings.agent, settings.model, settings.search_control)
     )
     scene = scene_of(env, agent, model, settings.training, state, ring.newest(state.replay))
-    hosted, asks = isinstance(settings.environment, Hosted), strategy.sample is not None
+    hosted, asks = on_host(settings.environment) is not None, strategy.sample is not None
     key = jax.random.fold_in(jax.random.key(seed), STREAM)
     visited_key, draw_key, planned_key = jax.random.split(key, 3)
 
@@ -142,9 +142,8 @@ def draw(
 
 def world_of(settings: Settings, seen: Any, scale: Any) -> Environment:
     """The environment as the agent knows it."""
-    if isinstance(settings.environment, Hosted):
-        return as_seen(settings.environment, seen, scale)
-    return settings.environment.build()
+    hosted = on_host(settings.environment)
+    return settings.environment.build() if hosted is None else as_seen(hosted, seen, scale)
 
 
 @functools.lru_cache(maxsize=4)

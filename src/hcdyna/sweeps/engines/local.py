@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from hcdyna.numerics.devices import available_cores
 from hcdyna.runs.saving import interruptions
-from hcdyna.settings.errors import RunError
+from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.words import count
 from hcdyna.sweeps import leases
 from hcdyna.sweeps.status import Status, status
@@ -35,7 +35,13 @@ up."""
 
 
 def workers(resources: Resources) -> int:
-    """How many workers there will be."""
+    """How many workers there will be; SettingsError if this machine can't have such."""
+    if resources.options:
+        name = next(iter(resources.options))
+        raise SettingsError(f"options {name}: only the engines ray and slurm have options")
+    if resources.gpus and resources.gpus > len(visible_gpus()):
+        has = count(len(visible_gpus()), "GPU")
+        raise SettingsError(f"gpus = {resources.gpus:g}: JAX can use {has} of this machine")
     if resources.workers is not None:
         return resources.workers
     gpus = [] if resources.gpus == 0 else visible_gpus()
