@@ -1,9 +1,9 @@
 """Draws of a mean over seeds, from which intervals and p-values are read off.
 
-Where scores have known bounds, the draws are those of Gaffke (2005): the Bayesian bootstrap with one
-more score, at the lower bound for draws that must not be too high, at the upper bound for those that
-must not be too low. A failure that no seed has shown yet is thereby allowed for. For scores of 0 and
-1 that is the interval of Clopper and Pearson (1934).
+Where scores have known bounds, the draws are those of Gaffke (2005): the Bayesian bootstrap with
+one more score, at the lower bound for draws that must not be too high, at the upper bound for those
+that must not be too low. A failure that no seed has shown yet is thereby allowed for. For scores of
+0 and 1 that is the interval of Clopper and Pearson (1934).
 
 Where there are no bounds, draws are mean + s/√n · t with n − 1 degrees of freedom (Student 1908).
 

@@ -40,7 +40,10 @@ def decided(
     """Share of samples, so many times as large as those there are, that have a verdict."""
     rng = np.random.default_rng(0)
     grown: list[Arm] = [
-        (sign, rng.choice(x, (round(times * len(x)), RESAMPLES)) if isinstance(x, np.ndarray) else x)
+        (
+            sign,
+            rng.choice(x, (round(times * len(x)), RESAMPLES)) if isinstance(x, np.ndarray) else x,
+        )
         for sign, x in arms
     ]
     p = p_values(sum_draws(grown, bounds, DRAWS), kind, margin)
