@@ -16,7 +16,7 @@ import numpy as np
 
 from hcdyna.statistics.comparisons import bca_interval
 from hcdyna.statistics.draws import sum_draws
-from hcdyna.statistics.verdicts import LOOKS, Comparison, Verdict, combine, p_values
+from hcdyna.statistics.verdicts import LOOKS, Comparison, Kind, Verdict, combine, p_values
 
 MARGIN = 0.02
 BOUNDS = (0.0, 1.0)
@@ -73,17 +73,21 @@ def coverage_of_bca(name: str, both: bool, seeds: int, trials: int) -> tuple[flo
     return float(np.mean((low <= truth) & (truth <= high))), float(np.mean(high - low))
 
 
-CLAIMS: dict[str, tuple[str, str, list[float], set[str]]] = {
+CLAIMS: dict[str, tuple[Kind, str, list[float], set[str]]] = {
     "better, where Δ = 0": ("better", "all", [0.0], {"reproduced", "contradicted"}),
     "better, where Δ = m": ("better", "all", [MARGIN], {"equivalent", "contradicted"}),
     "better, where Δ = −m": (
-        *("better", "all", [-MARGIN]),
+        "better",
+        "all",
+        [-MARGIN],
         {"reproduced", "equivalent", "contradicted"},
     ),
     "not worse, where Δ = −m": ("not worse", "all", [-MARGIN], {"reproduced", "contradicted"}),
     "similar, where Δ = m": ("similar", "all", [MARGIN], {"reproduced", "contradicted"}),
     "all better, where one is not": (
-        *("better", "all", [0.0, 0.3, 0.3, 0.3, 0.3]),
+        "better",
+        "all",
+        [0.0, 0.3, 0.3, 0.3, 0.3],
         {"reproduced", "contradicted"},
     ),
     "any better, where none is": ("better", "any", [0.0] * 5, {"reproduced", "contradicted"}),
@@ -107,22 +111,26 @@ def false_verdicts(claim: str, name: str, trials: int, draws: int = 4_000) -> fl
             for seed, (some, truth) in enumerate(zip(arms, truths, strict=True))
         ]
         for trial in range(trials):
-            each = [Comparison(0, 0, 0, *p[:, trial], (look, look)) for p in found]
+            each = [judged(p[:, trial], look) for p in found]
             verdict = combine(each, "any" if how == "any" else "all")
             wrong[trial] |= verdict in {Verdict(word) for word in false}
     return float(wrong.mean())
 
 
-def p_of(kind, arms: list[np.ndarray], truth: float, draws: int, seed: int) -> np.ndarray:  # type: ignore[no-untyped-def]
-    """The three p-values [3, trials]. The worse arm is drawn shifted down, and Δ with it, so that
-    its scores stay within the bounds of the better one, moved along."""
-    signs = (1, -1, -1, 1)[: len(arms)]
-    up, down = max(truth, 0.0), max(-truth, 0.0)
-    moved = [x + (up if i == 0 else down if i == 1 else 0.0) for i, x in enumerate(arms)]
-    bounds = (0.0, 1.0 + up + down)
-    return np.array(
-        p_values(sum_draws([*zip(signs, moved, strict=True)], bounds, draws, seed), kind, MARGIN)
-    )
+def judged(p: np.ndarray, look: int) -> Comparison:
+    reproduced, contradicted, equivalent = p
+    return Comparison(0, 0, 0, reproduced, contradicted, equivalent, (look, look))
+
+
+def p_of(kind: Kind, arms: list[np.ndarray], truth: float, draws: int, seed: int) -> np.ndarray:
+    """The three p-values [3, trials] of arms with the same mean, one of them moved up by the true
+    difference, and the upper bound with it."""
+    moved = arms.copy()
+    better = 0 if truth > 0 else 1
+    moved[better] = moved[better] + abs(truth)
+    signed_arms = [*zip((1, -1, -1, 1), moved, strict=False)]
+    found = sum_draws(signed_arms, (0.0, 1.0 + abs(truth)), draws, seed)
+    return np.array(p_values(found, kind, MARGIN))
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import yaml
 from hcdyna.experiments.scores import Scores, number
 from hcdyna.settings.errors import SettingsError
 from hcdyna.statistics.draws import Bounds
-from hcdyna.statistics.power import seeds_needed
+from hcdyna.statistics.power import Outlook, outlook
 from hcdyna.statistics.verdicts import (
     Combine,
     Comparison,
@@ -71,8 +71,8 @@ class Answer:
     """How many seeds of each of these were used, those that chose a learning rate included."""
     comparison: Comparison
     verdict: Verdict
-    needed: float | None
-    """Seeds of a cell that would probably decide it, where it is undecided."""
+    outlook: Outlook | None
+    """Seeds of a cell that would probably decide it, and how, where it is undecided."""
 
 
 def read_claims(path: Path) -> tuple[list[Claim], dict[str, dict[str, float]]]:
@@ -131,7 +131,7 @@ def ask(
         look=look,
         comparison=comparison,
         verdict=verdict,
-        needed=seeds_needed(arms, claim.kind, claim.margin, bounds, look) if plan else None,
+        outlook=outlook(arms, claim.kind, claim.margin, bounds, look) if plan else None,
     )
 
 

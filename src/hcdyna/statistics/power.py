@@ -2,49 +2,63 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from hcdyna.statistics.draws import Arm, Bounds, sum_draws
-from hcdyna.statistics.verdicts import LEVEL, LOOKS, Kind, p_values
+from hcdyna.statistics.verdicts import LEVEL, LOOKS, Kind, Verdict, p_values
 
 RESAMPLES, DRAWS = 50, 2_000
 """Few are enough to say which look will do."""
 
 
-def seeds_needed(
+class Outlook(NamedTuple):
+    """What further seeds will probably say."""
+
+    seeds: float
+    """Infinite where the last look leaves it undecided."""
+    verdict: Verdict
+    """The most frequent one then."""
+
+
+def outlook(
     arms: Sequence[Arm],
     kind: Kind,
     margin: float,
     bounds: Bounds | None,
     now: int,
     power: float = 0.8,
-    level: float = LEVEL,
-) -> float:
+) -> Outlook:
     """The first look after `now` seeds that decides in a share `power` of samples, drawn with
-    replacement from the scores there are; infinite if none of the `LOOKS` does."""
+    replacement from the scores there are."""
     for look in LOOKS:
-        if look > now and decided(arms, kind, margin, bounds, look / now, level) >= power:
-            return look
-    return math.inf
+        if look <= now:
+            continue
+        shares = verdict_shares(arms, kind, margin, bounds, look / now)
+        if sum(shares.values()) >= power:
+            return Outlook(look, max(shares, key=lambda verdict: shares[verdict]))
+    return Outlook(math.inf, Verdict.UNDECIDED)
 
 
-def decided(
-    arms: Sequence[Arm],
-    kind: Kind,
-    margin: float,
-    bounds: Bounds | None,
-    times: float,
-    level: float = LEVEL,
-) -> float:
-    """Share of samples, so many times as large as those there are, that have a verdict."""
+def verdict_shares(
+    arms: Sequence[Arm], kind: Kind, margin: float, bounds: Bounds | None, times: float
+) -> dict[Verdict, float]:
+    """Shares of the verdicts that decide, of samples so many times as large as those there are."""
     rng = np.random.default_rng(0)
-    grown: list[Arm] = [
-        (
-            sign,
-            rng.choice(x, (round(times * len(x)), RESAMPLES)) if isinstance(x, np.ndarray) else x,
-        )
-        for sign, x in arms
-    ]
+
+    def grow(x: np.ndarray | float) -> np.ndarray | float:
+        if not isinstance(x, np.ndarray):
+            return x
+        return rng.choice(x, (round(times * len(x)), RESAMPLES))
+
+    grown = [(sign, grow(x)) for sign, x in arms]
     p = p_values(sum_draws(grown, bounds, DRAWS), kind, margin)
-    return float(np.mean(np.min(p, axis=0) < level))
+    equivalent = p.equivalent < LEVEL
+    reproduced = ~equivalent & (p.reproduced < LEVEL)
+    contradicted = ~equivalent & ~reproduced & (p.contradicted < LEVEL)
+    return {
+        Verdict.EQUIVALENT: float(np.mean(equivalent)),
+        Verdict.REPRODUCED: float(np.mean(reproduced)),
+        Verdict.CONTRADICTED: float(np.mean(contradicted)),
+    }

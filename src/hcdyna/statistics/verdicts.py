@@ -1,8 +1,8 @@
 """Verdicts on what is claimed of algorithms, by a rule fixed beforehand.
 
 Scores are oriented so that larger is better. Δ is a difference of means, a − b, or of gains,
-(a − minus_a) − (b − minus_b), and m ≥ 0 the margin: the smallest difference that matters. "Shown" is
-a one-sided test at the `LEVEL`, from the draws of `draws.py`. The first line that holds counts.
+(a − minus_a) − (b − minus_b), and m ≥ 0 the margin: the smallest difference that matters. "Shown"
+is a one-sided test at the `LEVEL`, from the draws of `draws.py`. The first line that holds counts.
 
 | claim       | verdict      | when                                                          |
 | ----------- | ------------ | ------------------------------------------------------------- |

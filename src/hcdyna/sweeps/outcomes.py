@@ -10,8 +10,8 @@ import numpy as np
 
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.statistics.draws import DRAWS, Bounds
 from hcdyna.statistics.summaries import area_under_curve, last_share
-from hcdyna.statistics.draws import DRAWS
 from hcdyna.statistics.verdicts import (
     LEVEL,
     Comparison,
@@ -171,7 +171,10 @@ def compared(wanted: Mapping[str, Any], a: Outcome, b: Outcome, draws: int = DRA
     metric = wanted.get("metric", "area")
     scores = [np.asarray(each.scores(metric), np.float64) for each in (a, b)]
     finite = np.concatenate([x[np.isfinite(x)] for x in scores])
-    bounds = tuple(map(float, wanted["bounds"])) if "bounds" in wanted else None
+    bounds: Bounds | None = None
+    if "bounds" in wanted:
+        low, high = wanted["bounds"]
+        bounds = float(low), float(high)
     if bounds and len(finite) and not bounds[0] <= finite.min() <= finite.max() <= bounds[1]:
         raise SettingsError(
             f"compare: bounds = {wanted['bounds']}: returns go from {finite.min():.6g} to "

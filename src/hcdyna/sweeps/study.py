@@ -62,7 +62,8 @@ class Study:
     search: Mapping[str, Any] | None = None
     """What to search for, with `--search`: see `hcdyna.sweeps.search`."""
     paper: Mapping[str, Any] | None = None
-    """Figures of the paper instead: {"figures": ["fig4"], "scale": "quick"}."""
+    """Figures of the paper instead: {"figures": ["fig4"], "scale": "quick"}, and seeds of each
+    cell, one of the looks of `verdicts.py`, where there are to be more."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -184,18 +185,23 @@ def of_the_paper(given: Mapping[str, Any]) -> list[Asked]:
     """The cells of figures of the paper, by their labels."""
     from hcdyna.experiments.paper import FIGURES, figure
     from hcdyna.experiments.paper.scale import SCALES
+    from hcdyna.statistics.verdicts import LOOKS
 
-    names, scale = given.get("figures"), given.get("scale", "quick")
-    if scale not in SCALES or set(given) - {"figures", "scale"}:
+    names, scale, seeds = given.get("figures"), given.get("scale", "quick"), given.get("seeds", 0)
+    if scale not in SCALES or set(given) - {"figures", "scale", "seeds"}:
         raise SettingsError(
             f"paper = {shown(dict(given))}: must have figures and a scale, one of "
-            f"{', '.join(SCALES)}"
+            f"{', '.join(SCALES)}, and may have seeds"
         )
+    if type(seeds) is not int or seeds not in (0, *LOOKS):
+        looks = ", ".join(map(str, LOOKS))
+        raise SettingsError(f"paper: seeds = {shown(seeds)}: must be one of {looks}")
     if not isinstance(names, list | tuple) or not set(names) <= set(FIGURES):
         raise SettingsError(f"paper: figures must be a list of some of {', '.join(FIGURES)}")
     found = [
-        Asked({"figure": name, "label": label}, cell)
+        Asked({"figure": name, "label": label}, block)
         for name in names
         for label, cell in figure(name).cells(SCALES[scale]).items()
+        for block in cell.blocks(seeds)
     ]
     return list({asked.cell.key: asked for asked in reversed(found)}.values())[::-1]

@@ -16,7 +16,7 @@ from hcdyna.experiments.claims import (
 )
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.scores import Scores
-from hcdyna.statistics.verdicts import LOOKS, SILENT, Verdict
+from hcdyna.statistics.verdicts import LOOKS, SILENT, Combine, Verdict
 
 CLAIMS = Path(__file__).parent / "claims.yaml"
 NO_RATE = "–"
@@ -73,11 +73,10 @@ def described(
 
 
 def summary(answers: list[Answer], claim: Claim) -> dict[str, Any]:
-    """The verdict at one learning rate, and how many comparisons are behind it. `needed`: seeds
-    that would probably decide it; for all, the most that a comparison needs, for any, the least."""
+    """The verdict at one learning rate, how many comparisons are behind it, and, where it is
+    undecided, the seeds that it needs."""
     verdict = combined(answers, claim.combine)
     counts = {word: sum(x.verdict is word for x in answers) for word in Verdict}
-    needed = [x.needed for x in answers if x.needed is not None]
     found: dict[str, Any] = {
         "verdict": None if verdict is None else str(verdict),
         "held": counts[Verdict.REPRODUCED],
@@ -85,10 +84,20 @@ def summary(answers: list[Answer], claim: Claim) -> dict[str, Any]:
         "seeds": min(x.look for x in answers),
     }
     found |= {str(word): counts[word] for word in SILENT if counts[word]}
-    if verdict is Verdict.UNDECIDED and needed:
-        most = max(needed) if claim.combine == "all" else min(needed)
-        found["needed"] = most if math.isfinite(most) else None
+    if verdict is Verdict.UNDECIDED:
+        found["needed"] = digits(seeds_needed(answers, claim.combine))
     return found
+
+
+def seeds_needed(answers: list[Answer], how: Combine) -> float:
+    """Seeds that will probably decide an undecided claim: those of the first comparison that can
+    settle it alone, or else those of all."""
+    alone = Verdict.CONTRADICTED if how == "all" else Verdict.REPRODUCED
+    if any(x.verdict is alone for x in answers):  # but for Holm's correction it would be decided
+        return next((look for look in LOOKS if look > answers[0].look), math.inf)
+    ahead = [x.outlook for x in answers if x.outlook is not None]
+    settling = [x.seeds for x in ahead if x.verdict is alone]
+    return min(settling) if settling else max((x.seeds for x in ahead), default=math.inf)
 
 
 def grouped(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
@@ -109,7 +118,7 @@ def comparison(found: Answer) -> dict[str, Any]:
         "metric": found.metric,
         "means": [digits(x) for x in found.means],
         "verdict": str(found.verdict),
-        "seeds_needed": digits(found.needed),
+        "seeds_needed": None if found.outlook is None else digits(found.outlook.seeds),
     } | {name: digits(value) for name, value in numbers.items()}
 
 
@@ -159,7 +168,8 @@ def seeds_in_words(found: dict[str, Any]) -> list[str]:
     """How many seeds would probably decide an undecided claim."""
     if "needed" not in found:
         return []
-    return [f"needs {found['needed']:,} seeds" if found["needed"] else f"needs over {LOOKS[-1]:,}"]
+    enough = f"about {found['needed']:,}" if found["needed"] else f"over {LOOKS[-1]:,}"
+    return [f"needs {enough} seeds"]
 
 
 def otherwise_at_the_end(claim: dict[str, Any], rate: str) -> str | None:
