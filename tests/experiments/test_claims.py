@@ -187,6 +187,25 @@ def test_a_contrast_compares_gains():
     assert sorted(found.labels) == ["dqn", "dqn0", "hc", "hc0"]
 
 
+def test_two_numbers_of_the_same_runs_are_compared_run_by_run():
+    """Far apart between seeds, and always a little better within one."""
+    rng = np.random.default_rng(0)
+    first = rng.choice([0.1, 0.7], 200)
+    seen = {"share_10": first, "share_20": first + 0.2}
+    there = Result(np.array([1]), np.zeros((200, 1)), np.zeros(200, bool), seen, {})
+    scores = scores_of(x=there)
+    scores.cells["x"] = dataclasses.replace(scores.cells["x"], probe_steps=(10, 20))
+    [found] = answer([claim(a="x @ share@1", b="x @ share@0")], scores)["one"]
+    assert found.verdict is Verdict.REPRODUCED
+    assert found.comparison.seeds == (200,)
+    assert found.comparison.difference == pytest.approx(0.2)
+    assert found.comparison.high < 0.23
+    low = dataclasses.replace(there, seen={"share_10": first * 0, "share_20": first * 0})
+    scores.results["x"] = low
+    [found] = answer([claim(a="x @ share@1", b="x @ share@0")], scores)["one"]
+    assert found.verdict is Verdict.FLOOR
+
+
 def test_comparisons_at_the_floor_are_counted_and_left_out():
     scores = scores_of(**{"1/x": runs(-10), "1/y": runs(-60), "2/x": runs(-99, spread=0.1)})
     scores.results["2/y"], scores.cells["2/y"] = scores.results["2/x"], scores.cells["2/x"]
@@ -224,15 +243,16 @@ def test_only_a_network_whose_outputs_start_small_starts_flat():
     ordinary, small = mlp((2, 32, 32, 4)), mlp((2, 32, 32, 4), output_scale=3e-3)
     points = np.random.default_rng(0).random((100, 2))
 
-    def slope(network, key):
-        params = network.init(key)
-        return mean_slope(lambda obs: network.apply(params, obs).max(), points)
+    @jax.jit
+    @jax.vmap
+    def slopes(key):
+        params = [(network, network.init(key)) for network in (ordinary, small)]
+        return [mean_slope(lambda s, n=n, p=p: n.apply(p, s).max(), points) for n, p in params]
 
     found = []
-    for network in (ordinary, small):
-        slopes = [slope(network, key) for key in jax.random.split(jax.random.key(0), 5)]
-        seen = {"slope_5000": np.asarray(slopes)}
-        there = Result(np.array([1]), np.zeros((5, 1)), np.zeros(5, bool), seen, {})
+    for slope in slopes(jax.random.split(jax.random.key(0), 30)):
+        seen = {"slope_5000": np.asarray(slope)}
+        there = Result(np.array([1]), np.zeros((30, 1)), np.zeros(30, bool), seen, {})
         scores = Scores(figure("fig1").cells(FULL), {"surface/1e-3": there}, RANGES)
         [starts_flat] = [x for x in CLAIM_LIST if x.id == "starts-flat"]
         found += answer([starts_flat], scores)["starts-flat"]

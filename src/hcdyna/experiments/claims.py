@@ -1,7 +1,7 @@
 """Claims as comparisons of cells, and what the runs answer to them."""
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import yaml
 
 from hcdyna.experiments.scores import Scores, number
 from hcdyna.settings.errors import SettingsError
-from hcdyna.statistics.draws import Bounds
+from hcdyna.statistics.draws import Arm, Bounds
 from hcdyna.statistics.power import Outlook, outlook
 from hcdyna.statistics.verdicts import (
     Combine,
@@ -19,6 +19,7 @@ from hcdyna.statistics.verdicts import (
     Verdict,
     combine,
     compare,
+    edge_of,
     judge,
     signed,
 )
@@ -116,8 +117,12 @@ def ask(
     values = [None if x is None else x[0] for x in found]
     arms = signed(*values)  # type: ignore[arg-type]  # a and b are always there
     bounds = None if claim.bounds is None else (claim.bounds[0], claim.bounds[1])
+    edge = edge_of(arms, claim.margin, bounds)
+    if len(labels) == 1 and len(arms) == sum(isinstance(x, np.ndarray) for x in values):
+        arms, bounds = paired(arms, bounds)
     failed = tuple(x[1] for x in found if x is not None)
     comparison = compare(arms, claim.kind, claim.margin, bounds, failed)
+    comparison = replace(comparison, edge=edge)
     verdict = judge(comparison)
     plan = verdict is Verdict.UNDECIDED and other is None
     a, b, minus_a, minus_b = (0.0 if x is None else float(np.mean(x)) for x in values)
@@ -133,6 +138,16 @@ def ask(
         verdict=verdict,
         outlook=outlook(arms, claim.kind, claim.margin, bounds, look) if plan else None,
     )
+
+
+def paired(arms: list[Arm], bounds: Bounds | None) -> tuple[list[Arm], Bounds | None]:
+    """Numbers of the same runs are not independent: their differences [seeds] are one arm, and lie
+    between bounds of their own."""
+    difference = np.sum([sign * scores for sign, scores in arms], axis=0)
+    if bounds is None:
+        return [(1, difference)], None
+    width = bounds[1] - bounds[0]
+    return [(1, difference)], (-width, width)
 
 
 def arm(expression: str, scores: Scores, metric: str, look: int) -> tuple[np.ndarray | float, int]:
