@@ -4,8 +4,7 @@
 
 Prints two tables of docs/statistics.md: coverage and mean width of 95% intervals of a difference of
 means, beside those of BCa, and the share of claims that get a false verdict at any of the five
-looks. About three minutes on two cores; a standard error of at most half a percent in the first
-table and of one in the second.
+looks. Under two minutes of CPU time; standard errors are at most one percent.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def ask(
 def paired(arms: list[Arm], bounds: Bounds | None) -> tuple[list[Arm], Bounds | None]:
     """Numbers of the same runs are not independent: their differences [seeds] are one arm, and lie
     between bounds of their own."""
-    difference = np.sum([sign * scores for sign, scores in arms], axis=0)
+    difference = np.asarray(sum(sign * scores for sign, scores in arms))
     if bounds is None:
         return [(1, difference)], None
     width = bounds[1] - bounds[0]
