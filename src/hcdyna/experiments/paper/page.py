@@ -8,10 +8,10 @@ from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.paper.verdicts import (
     NO_RATE,
     at_rate,
-    counted,
     otherwise_at_the_end,
     quick_mark,
     seeds_in_words,
+    silent,
     why_no_verdict,
 )
 
@@ -92,7 +92,7 @@ def overview(claims: list[dict[str, Any]], scale: Scale) -> str:
     rows = "".join(
         f'<tr><td><a href="#{claim["id"]}">{claim["figure"]}</a></td>'
         f"<td>{escape(claim['quote'])}</td>"
-        + "".join(f"<td>{badge(claim, rate)}{late_note(claim, rate)}</td>" for rate in scale.rates)
+        + "".join(f"<td>{badge_with_notes(claim, rate)}</td>" for rate in scale.rates)
         + "</tr>"
         for claim in claims
     )
@@ -130,8 +130,10 @@ def section(
 def claim_block(claim: dict[str, Any]) -> str:
     """The sentence, the verdicts and the comparisons behind them."""
     verdicts = " ".join(
-        ("" if rate == NO_RATE else f"<small>at {rate}</small> ") + badge(claim, rate)
-        for rate in claim["verdicts"]
+        ("" if rate == NO_RATE else f"<small>at {rate}</small> ")
+        + badge(claim, rate)
+        + "".join(f" <small>{silence}</small>" for silence in silent(found) + seeds_in_words(found))
+        for rate, found in claim["verdicts"].items()
     )
     ends = claim["verdicts_last_20_percent"]
     late = ", ".join(
@@ -192,13 +194,21 @@ def badge(claim: dict[str, Any], rate: str) -> str:
     found = at_rate(claim["verdicts"], rate)
     if not found:
         return f'<span class="verdict none">{why_no_verdict(claim)}</span>'
-    word = found["verdict"] or "says nothing"
     kind = found["verdict"] or "none"
-    return f'<span class="verdict {kind}">{quick_mark(claim)}{word}{counted(found)}</span>'
+    word = found["verdict"] or "says nothing"
+    count = f" {found['held']}/{found['of']}" if found["of"] > 1 else ""
+    return f'<span class="verdict {kind}">{quick_mark(claim)}{word}{count}</span>'
 
 
-def late_note(claim: dict[str, Any], rate: str) -> str:
-    """How many seeds are needed, and what the last 20% say, where it is something else."""
+def badge_with_notes(claim: dict[str, Any], rate: str) -> str:
+    """A verdict with its colour, and small lines below."""
+    return "<br>".join([badge(claim, rate), *(f"<small>{x}</small>" for x in notes(claim, rate))])
+
+
+def notes(claim: dict[str, Any], rate: str) -> list[str]:
+    """What else there is to say of a verdict: comparisons that say nothing, seeds that it needs,
+    and the last 20% of evaluations, where they say something else."""
     found, late = at_rate(claim["verdicts"], rate), otherwise_at_the_end(claim, rate)
-    lines = (seeds_in_words(found) if found else []) + ([f"last 20%: {late}"] if late else [])
-    return "".join(f"<br><small>{line}</small>" for line in lines)
+    if not found:
+        return []
+    return silent(found) + seeds_in_words(found) + ([f"last 20%: {late}"] if late else [])

@@ -160,8 +160,13 @@ def in_words(claim: dict[str, Any], rate: str) -> str:
 def counted(found: dict[str, Any]) -> str:
     """In brackets, in how many comparisons a claim held, and how many say nothing."""
     held = [] if found["of"] < 2 else [f"{found['held']} of {found['of']}"]
-    silent = [f"{found[word]} at the {word}" for word in SILENT if word in found]
-    return f" ({', '.join(held + silent)})" if held or silent else ""
+    inside = held + silent(found)
+    return f" ({', '.join(inside)})" if inside else ""
+
+
+def silent(found: dict[str, Any]) -> list[str]:
+    """How many comparisons say nothing, and why."""
+    return [f"{found[word]} at the {word}" for word in SILENT if word in found]
 
 
 def seeds_in_words(found: dict[str, Any]) -> list[str]:
