@@ -46,9 +46,10 @@ DIFFERENCES = (
     "Figure 5: the high-value region is not defined in the paper; ours is the square from "
     "(0.7, 0.7) to (1, 1), and the picture shows how the shares depend on it.",
     "Figures 7 and 8: V* is from exact value iteration.",
-    "Claims and margins were fixed in a file before the runs. The rule of the verdicts is its "
-    "second version, made after the runs; verdicts of the first are in history.json. Intervals are "
-    "of 95%; a verdict needs p < 0.005, for a claim may be looked at five times.",
+    "Claims and margins were fixed in a file before the runs. Its second version, with another "
+    "rule of verdicts and three claims corrected, was made after them; verdicts of the first are in "
+    "history.json. Intervals are of 95%; a verdict needs p < 0.005, for a claim may be looked at "
+    "five times.",
 )
 
 
