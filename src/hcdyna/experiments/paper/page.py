@@ -47,9 +47,9 @@ DIFFERENCES = (
     "(0.7, 0.7) to (1, 1), and the picture shows how the shares depend on it.",
     "Figures 7 and 8: V* is from exact value iteration.",
     "Claims and margins were fixed in a file before the runs. Its second version, with another "
-    "rule of verdicts and three claims corrected, was made after them; verdicts of the first are in "
-    "history.json. Intervals are of 95%; a verdict needs p < 0.005, for a claim may be looked at "
-    "five times.",
+    "rule of verdicts and three claims corrected, was made after them; verdicts of the first are "
+    "in history.json. Intervals are of 95%; a verdict needs p < 0.005, for a claim may be looked "
+    "at five times.",
 )
 
 
