@@ -64,6 +64,7 @@ def described(
         if (verdict := combined(found, claim.combine)) is not None
     }
     return dataclasses.asdict(claim) | {
+        "bounds": digits(claim.bounds),
         "scale": scale.name,
         "verdicts": {rate: summary(found, claim) for rate, found in grouped(answers).items()},
         "verdicts_last_20_percent": at_the_end,
