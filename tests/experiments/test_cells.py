@@ -14,7 +14,7 @@ import pytest
 
 from hcdyna import DQN, HillClimbing, Interrupted, RunError, Settings, Training
 from hcdyna.experiments import running, unfinished
-from hcdyna.experiments.cells import Cell, CellStore, Result
+from hcdyna.experiments.cells import Cell, CellStore, Result, joined
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import FULL, QUICK
 from hcdyna.numerics.devices import available_cores
@@ -56,6 +56,32 @@ def test_a_key_tells_all_that_decides_the_result_and_nothing_else():
         Cell(SMALL, 3, change="negate_output", change_step=40),
     ]
     assert len({cell.key, *(other.key for other in others)}) == 5
+
+
+def test_further_seeds_come_in_blocks_from_look_to_look():
+    cell = Cell(SMALL, 30)
+    assert cell.blocks(0) == cell.blocks(30) == [cell]
+    found = cell.blocks(400)
+    assert [(x.first_seed, x.seeds) for x in found] == [(0, 30), (30, 70), (100, 100), (200, 200)]
+    assert found[0].key == cell.key, "what was trained before is the first block"
+    assert sum(x.seeds for x in cell.blocks(1_000)) == 1_000
+    assert [x.seeds for x in Cell(SMALL, 3).blocks(30)] == [3, 27]
+
+
+def test_blocks_are_joined_and_parted_by_seeds():
+    first, second = some_result(), some_result({"seconds": 2.0})
+    second.returns[:] = 7
+    first.seen["few_40"] = second.seen["few_40"] = np.zeros((1, 5))
+    both = joined([first, second])
+    assert both.returns.shape == (4, 2)
+    assert both.diverged.tolist() == [False, True, False, True]
+    assert both.seen["share_40"].shape == (4, 3)
+    assert both.seen["few_40"].shape == (1, 5), "large arrays are kept of the first seeds alone"
+    assert both.record == first.record
+    part = both.part(slice(1, 3))
+    assert part.returns.tolist() == [[-4, -1], [7, 7]]
+    assert part.seen["share_40"].shape == (2, 3)
+    assert part.seen["few_40"].shape == (1, 5)
 
 
 def test_a_cell_comes_back_as_it_was(tmp_path):

@@ -5,17 +5,23 @@ import json
 import re
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+import yaml
 
 from hcdyna.experiments.cells import Cell, Result
-from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
-from hcdyna.experiments.paper import FIGURES, figure
+from hcdyna.experiments.claims import Claim, answer, combined, open_cells, read_claims
+from hcdyna.experiments.paper import FIGURES, figure, reproduce
 from hcdyna.experiments.paper.page import badge, claim_block, overview
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL, QUICK, settings
 from hcdyna.experiments.paper.verdicts import CLAIMS, described, in_words, judged
+from hcdyna.experiments.probes import mean_slope
+from hcdyna.experiments.scores import Scores, choosing
+from hcdyna.numerics.networks import Layer, mlp
 from hcdyna.settings import presets
+from hcdyna.settings.plain import settings_to_plain
 from hcdyna.statistics.verdicts import Verdict
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +38,8 @@ def result(returns, diverged=(False, False, False)):
 def test_every_claim_names_cells_of_its_figure(claim):
     cells = figure(claim.figure).cells(FULL)
     for case in claim.cases():
-        for side in (claim.a, claim.b):
-            label = side.format(**case).partition(" @ ")[0]
+        for side in filter(None, claim.sides(case)):
+            label = side.partition(" @ ")[0]
             if re.fullmatch(r"[\d.]+", label):
                 continue
             start = label.removesuffix("*")
@@ -55,11 +61,11 @@ def scores_of(**results):
 
 def test_a_mean_that_is_not_a_number_is_not_the_best():
     found = {
-        "r/1": result([[-5.0]] * 3),
-        "r/2": result([[np.nan]] * 3),
-        "r/3": result([[-9.0]] * 3),
+        "r/1": result([[-5.0] * 2] * 3),
+        "r/2": result([[np.nan] * 2] * 3),
+        "r/3": result([[-9.0] * 2] * 3),
     }
-    assert scores_of(**found).best_of("r/") == "r/1"
+    assert scores_of(**found).best("r/", "last")[0] == "r/1"
 
 
 def test_scores_by_hand():
@@ -74,16 +80,46 @@ def test_scores_by_hand():
     np.testing.assert_allclose(found, [0.58, 0.0, 0.58])
     assert failed == 1, "a run that diverged counts with the worst score"
     assert scores.of("nothing", "area") is None
-    assert scores.of("0.5", "area")[0] == [0.5]
+    better = scores_of(z=result(curve + 20))
+    np.testing.assert_allclose(better.of("z", "last")[0], 1.0), "what is better than best is best"
 
 
-def test_the_best_learning_rate_is_that_of_the_last_evaluations():
-    early, late = np.zeros((3, 10)), np.zeros((3, 10))
-    early[:, :8], late[:, 8:] = 50, 10
-    scores = scores_of(**{"hc/1.0": result(early), "hc/0.5": result(late)})
-    assert scores.best_of("hc/") == "hc/0.5"
+def early_and_late(seeds=9):
+    """Two learning rates: one is better over the whole run, the other at its end."""
+    early, late = np.full((seeds, 10), -90.0), np.full((seeds, 10), -90.0)
+    early[:, :8], late[:, 8:] = -50, -10
+    fine = np.zeros(seeds, bool)
+    return {"hc/1.0": result(early, fine), "hc/0.5": result(late, fine)}
+
+
+def test_a_learning_rate_is_chosen_by_the_metric_that_judges_it():
+    scores = scores_of(**early_and_late())
+    assert scores.best("hc/", "area")[0] == "hc/1.0"
+    assert scores.best("hc/", "last")[0] == "hc/0.5"
+    np.testing.assert_allclose(scores.of("hc/*", "last")[0], 0.9)
+    assert scores.best("other/") is None
     scores.results.pop("hc/0.5")
-    assert scores.best_of("hc/") is None, "not before all rates were run"
+    assert scores.of("hc/*", "area") is None, "not before all rates were run"
+
+
+def test_seeds_that_choose_a_learning_rate_do_not_judge_it():
+    found = early_and_late()
+    found["hc/1.0"].returns[3:] = -100
+    found["hc/0.5"].returns[:3] = -100
+    scores = scores_of(**found)
+    label, judging = scores.best("hc/")
+    assert label == "hc/1.0", "by the first three of nine"
+    assert len(judging.returns) == 6
+    np.testing.assert_allclose(scores.of("hc/*", "area")[0], np.zeros(6))
+    assert [choosing(n) for n in (1, 2, 3, 30, 100)] == [0, 1, 1, 10, 33]
+
+
+@pytest.mark.parametrize(("name", "strategies"), [("fig7", 5), ("fig8", 4)])
+def test_pictures_choose_as_the_claims_do(name, strategies, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Scores, "best", lambda self, family: asked.append(family))
+    figure(name).draw({"HC-Dyna/1.0": result([[-50.0]] * 3)}, QUICK)
+    assert len(asked) == strategies
 
 
 def claim(**changes):
@@ -91,11 +127,13 @@ def claim(**changes):
     return Claim(**{"id": "one", "figure": "fig4"} | usual | changes)
 
 
+def runs(mean, seeds=30, spread=2):
+    rng = np.random.default_rng(abs(int(mean)))
+    return result(mean + rng.normal(0, spread, (seeds, 6)), np.zeros(seeds, bool))
+
+
 def test_answers_find_a_true_difference_and_respect_where():
-    rng = np.random.default_rng(0)
-    good = result(-10 + rng.normal(0, 2, (30, 6)), np.zeros(30, bool))
-    bad = result(-60 + rng.normal(0, 2, (30, 6)), np.zeros(30, bool))
-    scores = scores_of(x=good, y=bad)
+    scores = scores_of(x=runs(-10), y=runs(-60))
     one = claim(each={"n": [1]})
     found = answer([one, claim(id="two", a="y", b="x", each={"n": [1]}, where="one")], scores)
     assert [x.verdict for x in found["one"]] == [Verdict.REPRODUCED]
@@ -114,10 +152,8 @@ def test_a_claim_without_a_verdict_says_why():
 
 @pytest.mark.parametrize(("scale", "mark"), [(FULL, ""), (QUICK, "quick: ")])
 def test_every_verdict_of_the_quick_scale_says_so(scale, mark):
-    rng = np.random.default_rng(0)
-    runs = [result(mean + rng.normal(0, 2, (30, 6)), np.zeros(30, bool)) for mean in (-60, -10)]
     one = claim(each={"rate": ["1e-3"]})
-    found = answer([one], scores_of(x=runs[0], y=runs[1]))["one"]
+    found = answer([one], scores_of(x=runs(-60), y=runs(-10)))["one"]
     plain = described(one, found, found, scale)
     assert in_words(plain, "1e-3") == f"{mark}**contradicted**"
     assert f">{mark}contradicted<" in badge(plain, "1e-3")
@@ -129,10 +165,7 @@ def test_every_verdict_of_the_quick_scale_says_so(scale, mark):
 
 
 def test_the_end_of_the_runs_is_mentioned_where_it_says_something_else():
-    rng = np.random.default_rng(0)
-    low, high = (
-        result(mean + rng.normal(0, 2, (30, 6)), np.zeros(30, bool)) for mean in (-60, -10)
-    )
+    low, high = runs(-60), runs(-10)
     one = claim(each={"rate": ["1e-3"]})
     worse = answer([one], scores_of(x=low, y=high))["one"]
     better = answer([one], scores_of(x=high, y=low))["one"]
@@ -143,16 +176,156 @@ def test_the_end_of_the_runs_is_mentioned_where_it_says_something_else():
     assert "last 20%" not in overview([described(one, [], [], FULL)], FULL)
 
 
-def test_verdicts_put_together():
-    def answers(*verdicts):
-        return [Answer({}, "", "", "area", (0, 0), None, verdict) for verdict in verdicts]
+def test_a_contrast_compares_gains():
+    scores = scores_of(hc=runs(-20), hc0=runs(-80), dqn=runs(-20), dqn0=runs(-50))
+    one = claim(a="hc", b="dqn", minus_a="hc0", minus_b="dqn0")
+    [found] = answer([one], scores)["one"]
+    assert (found.a, found.b) == ("hc − hc0", "dqn − dqn0")
+    np.testing.assert_allclose(found.means, (0.6, 0.3), atol=0.02)
+    assert found.comparison.difference == pytest.approx(0.3, abs=0.02)
+    assert found.comparison.seeds == (30, 30, 30, 30)
+    assert sorted(found.labels) == ["dqn", "dqn0", "hc", "hc0"]
 
-    good, bad, open_ = Verdict.REPRODUCED, Verdict.CONTRADICTED, Verdict.INCONCLUSIVE
-    assert combined(answers(good, good), "all") is good
-    assert combined(answers(good, open_), "all") is open_
-    assert combined(answers(good, open_, bad), "all") is bad
-    assert combined(answers(bad, good), "any") is good
-    assert combined([], "all") is None
+
+def test_two_numbers_of_the_same_runs_are_compared_run_by_run():
+    """Far apart between seeds, and always a little better within one."""
+    rng = np.random.default_rng(0)
+    first = rng.choice([0.1, 0.7], 200)
+    seen = {"share_10": first, "share_20": first + 0.2}
+    there = Result(np.array([1]), np.zeros((200, 1)), np.zeros(200, bool), seen, {})
+    scores = scores_of(x=there)
+    scores.cells["x"] = dataclasses.replace(scores.cells["x"], probe_steps=(10, 20))
+    [found] = answer([claim(a="x @ share@1", b="x @ share@0")], scores)["one"]
+    assert found.verdict is Verdict.REPRODUCED
+    assert found.comparison.seeds == (200,)
+    assert found.comparison.difference == pytest.approx(0.2)
+    assert found.comparison.high < 0.23
+    low = dataclasses.replace(there, seen={"share_10": first * 0, "share_20": first * 0})
+    scores.results["x"] = low
+    [found] = answer([claim(a="x @ share@1", b="x @ share@0")], scores)["one"]
+    assert found.verdict is Verdict.FLOOR
+
+
+def test_comparisons_at_the_floor_are_counted_and_left_out():
+    scores = scores_of(**{"1/x": runs(-10), "1/y": runs(-60), "2/x": runs(-99, spread=0.1)})
+    scores.results["2/y"], scores.cells["2/y"] = scores.results["2/x"], scores.cells["2/x"]
+    one = claim(a="{n}/x", b="{n}/y", each={"n": [1, 2]})
+    found = answer([one], scores)["one"]
+    assert [x.verdict for x in found] == [Verdict.REPRODUCED, Verdict.FLOOR]
+    assert in_words(described(one, found, [], FULL), "1e-3") == "reproduced (1 at the floor)"
+    silent = described(one, found[1:], [], FULL)
+    assert in_words(silent, "1e-3") == "says nothing (1 at the floor)"
+    assert "verdict none" in badge(silent, "1e-3")
+
+
+def test_an_undecided_claim_says_which_cells_need_seeds_and_how_many():
+    scores = scores_of(**{"1/x": runs(-10), "1/y": runs(-60), "2/x": runs(-53), "2/y": runs(-59)})
+    one = claim(a="{n}/x", b="{n}/y", each={"n": [1, 2]}, margin=0.02)
+    found = answer([one], scores)["one"]
+    assert combined(found, "all") is Verdict.UNDECIDED
+    assert open_cells(found, "all") == {"2/x": 30, "2/y": 30}
+    words = in_words(described(one, found, [], FULL), "1e-3")
+    assert re.fullmatch(r"undecided \(1 of 2\); needs about (100|200|400) seeds", words)
+    assert open_cells(found, "any") == {}, "one is enough"
+    assert found[1].outlook.verdict is Verdict.REPRODUCED
+
+
+def test_a_comparison_uses_as_many_seeds_as_all_its_cells_have():
+    scores = scores_of(x=runs(-10, 100), y=runs(-60, 30))
+    [found] = answer([claim()], scores)["one"]
+    assert (found.look, found.comparison.seeds) == (30, (30, 30))
+    first = scores_of(x=scores.results["x"].part(slice(0, 30)), y=scores.results["y"])
+    assert answer([claim()], first)["one"] == [found], "further seeds of one alone are no look"
+
+
+def test_only_a_network_whose_outputs_start_small_starts_flat():
+    """The claim can fail: with an ordinary output layer it is contradicted."""
+    rng = np.random.default_rng(0)
+    network, points = mlp((2, 32, 32, 4)), rng.random((100, 2))
+
+    def layer(size_in, size_out, bound=None):
+        limit = bound or np.sqrt(6 / (size_in + size_out))  # Xavier's
+        return Layer(rng.uniform(-limit, limit, (30, size_in, size_out)), np.zeros((30, size_out)))
+
+    @jax.jit
+    @jax.vmap
+    def slope(params):
+        return mean_slope(lambda obs: network.apply(params, obs).max(), points)
+
+    found = []
+    for output_scale in (None, 3e-3):
+        params = (layer(2, 32), layer(32, 32), layer(32, 4, output_scale))
+        seen = {"slope_5000": np.asarray(slope(params))}
+        there = Result(np.array([1]), np.zeros((30, 1)), np.zeros(30, bool), seen, {})
+        scores = Scores(figure("fig1").cells(FULL), {"surface/1e-3": there}, RANGES)
+        [starts_flat] = [x for x in CLAIM_LIST if x.id == "starts-flat"]
+        found += answer([starts_flat], scores)["starts-flat"]
+    assert [x.verdict for x in found] == [Verdict.CONTRADICTED, Verdict.REPRODUCED]
+
+
+def test_the_verdicts_of_the_first_version_are_kept():
+    history = json.loads((ROOT / "results/paper/history.json").read_text())
+    versions = [each["version"] for each in yaml.safe_load(CLAIMS.read_text())["history"]]
+    assert versions == [1, 2]
+    assert [each["version"] for each in history] == versions[:-1]
+    assert history[0]["verdicts"]["starts-flat"] == {"1e-4": "reproduced", "1e-3": "reproduced"}
+
+
+def trained(monkeypatch, returns):
+    """Let cells be made up instead of trained; which ones were is kept."""
+    done = []
+
+    def run_missing(cells, store, say, seconds):
+        for cell in cells:
+            if not store.has(cell):
+                done.append(cell)
+                count = cell.settings.training.steps // cell.settings.evaluation.every
+                steps = cell.settings.evaluation.every * np.arange(1, count + 1)
+                rng = np.random.default_rng(cell.first_seed)
+                noise = rng.uniform(-300, 300, (cell.seeds, 1))
+                made = returns(cell) + noise * np.ones((cell.seeds, count))
+                store.save(cell, Result(steps, made, np.zeros(cell.seeds, bool), {}, {}))
+        return 0
+
+    monkeypatch.setattr(reproduce, "run_missing", run_missing)
+    return done
+
+
+def test_seeds_of_all_cells_and_then_of_undecided_claims(tmp_path, monkeypatch):
+    """DDPG with hill climbing is far ahead of DDPG, and a little of OnPolicy-Dyna."""
+
+    def returns(cell):
+        names = {"replay": -1_600, "on_policy": -550, "hill_climbing": -450}
+        return names[settings_to_plain(cell.settings)["search_control"]["name"]]
+
+    done = trained(monkeypatch, returns)
+    reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
+    assert reproduction.run(["fig6"]) == 0
+    assert [(x.first_seed, x.seeds) for x in done] == [(0, 30)] * 3
+    done.clear()
+    assert reproduction.run(["fig6"], seeds=100) == 0
+    assert [(x.first_seed, x.seeds) for x in done] == [(30, 70)] * 3
+    done.clear()
+    assert reproduction.run_undecided(["fig6"], most=1_000) == 0
+    assert {returns(x) for x in done} == {-450, -550}, "the far one is decided"
+    seeds = {name: len(x.returns) for name, x in reproduction.results("fig6").items()}
+    assert seeds["DDPG"] == 100
+    assert seeds["DDPG-HC-Dyna"] == seeds["DDPG-OnPolicy-Dyna"] in (200, 400)
+    done.clear()
+    assert reproduction.run_undecided(["fig6"], most=1_000) == 0
+    assert done == [], "all is decided"
+    first = reproduction.store.load(reproduction.cells("fig6")["DDPG"])
+    both = reproduction.results("fig6")["DDPG"]
+    assert np.array_equal(both.returns[:30], first.returns)
+
+
+def test_a_gap_ends_what_is_joined(tmp_path, monkeypatch):
+    trained(monkeypatch, lambda cell: -500)
+    reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
+    reproduction.run(["fig6"], seeds=200)
+    cell = reproduction.cells("fig6")["DDPG"]
+    (reproduction.store.folder / f"{cell.blocks(100)[1].key}.json").unlink()
+    assert {len(x.returns) for x in reproduction.results("fig6").values()} == {30, 200}
 
 
 @pytest.mark.slow

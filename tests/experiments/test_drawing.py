@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from hcdyna.experiments.cells import Cell, Result, best
+from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import FIGURES, drawing, figure
 from hcdyna.experiments.paper.scale import PICKED, PRINTED, QUICK, Scale
 from hcdyna.statistics.summaries import mean_interval
@@ -39,7 +39,7 @@ SEEN = {
 def rough_bands(monkeypatch):
     """Few resamples: no number of an interval is looked at here."""
     rough = partial(mean_interval, resamples=20)
-    for module in (drawing, figure("fig5"), figure("ablations")):
+    for module in (drawing, figure("fig5")):
         monkeypatch.setattr(module, "mean_interval", rough)
 
 
@@ -111,18 +111,6 @@ def test_a_picture_can_be_laid_out():
     boxes = [axes.get_position() for axes in picture.axes]
     assert len(boxes) >= 2
     assert all(box.width > 0.1 and box.height > 0.1 for box in boxes), "no room for a panel"
-
-
-def test_best_is_by_the_end_and_never_without_a_number():
-    steps, fine = np.arange(10), np.zeros(2, bool)
-
-    def ending(end: float) -> Result:
-        return Result(steps, np.r_[np.full(8, 9.0), end, end] * np.ones((2, 1)), fine, {}, {})
-
-    there = {"HC-Dyna/1.0": ending(1), "HC-Dyna/0.5": ending(2), "HC-Dyna-Vstar/1.0": ending(3)}
-    assert best(there, "HC-Dyna/") == "HC-Dyna/0.5"
-    assert best(there | {"HC-Dyna/0.1": ending(np.nan)}, "HC-Dyna/") == "HC-Dyna/0.5"
-    assert best(there, "Gibbs/") is None
 
 
 def test_neighbours_are_averaged_with_a_rest():

@@ -16,7 +16,6 @@ from hcdyna.statistics.comparisons import (
     holm,
     permutation_test,
     probability_of_improvement,
-    seeds_needed,
 )
 
 NUMBERS = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=6).map(np.array)
@@ -157,17 +156,6 @@ def test_the_probability_of_improvement_has_an_interval():
     assert 0.91 < np.mean((found.low <= truth) & (truth <= found.high)) < 0.985
     _, low, high = probability_of_improvement(np.array([1.0]), np.zeros(3))
     assert (low, high) == (0, 1)
-
-
-def test_seeds_needed_as_in_the_textbook():
-    """An effect of half a standard deviation takes 63 each, 64 by the t-test (Cohen 1988)."""
-    unit = np.array([-1.0, 1.0] * 50) * math.sqrt(99 / 100)  # sample variance 1
-    assert seeds_needed(unit, unit + 7, 0.5) == 63
-    assert seeds_needed(unit, unit, -0.5) == 63
-    assert seeds_needed(2 * unit, 2 * unit, 0.5) == 252
-    assert seeds_needed(unit, unit, 0.0) == math.inf
-    assert seeds_needed(np.ones(3), np.ones(3), 0.5) == 2
-    assert math.isnan(seeds_needed(np.ones(1), np.ones(1), 0.5))
 
 
 FOURS = st.lists(st.integers(-20, 20).map(float), min_size=4, max_size=4).map(np.array)

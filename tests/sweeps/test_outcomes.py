@@ -18,6 +18,9 @@ COMPARED = {
 }
 
 
+BOUNDS = {"bounds": [0, 100]}
+
+
 def outcome(case, returns):
     returns = np.asarray(returns, np.float32)
     seeds = np.arange(len(returns))
@@ -71,6 +74,31 @@ def test_comparisons_are_judged_case_by_case():
     assert [x.verdict for x in answers] == [Verdict.REPRODUCED, Verdict.CONTRADICTED]
 
 
+def test_many_comparisons_can_still_be_decided():
+    rng = np.random.default_rng(0)
+    found = [
+        outcome({"search_control": name, "x": i}, mean + rng.normal(size=(8, 5)))
+        for i in range(120)
+        for name, mean in (("replay", 0.0), ("hill_climbing", 50.0))
+    ]
+    study = small(compare=[{"of": "search_control", "a": "hill_climbing", "b": "replay"}])
+    answers = judged(study, found)
+    assert len(answers) == 120
+    assert {x.verdict for x in answers} == {Verdict.REPRODUCED}
+
+
+def test_bounds_of_returns_make_the_rule_of_the_paper():
+    rng = np.random.default_rng(0)
+    a, b = (outcome({"x": i}, mean + rng.normal(size=(30, 3))) for i, mean in ((1, 60), (2, 20)))
+    wanted = {"of": "x", "a": 1, "b": 2, "margin": 2}
+    free, bounded = outcomes.compared(wanted, a, b), outcomes.compared(wanted | BOUNDS, a, b)
+    assert bounded.low < free.low, "a failure may still come"
+    b.returns[0], b.diverged[0] = np.nan, True
+    assert outcomes.compared(wanted | BOUNDS, a, b).difference > bounded.difference
+    with pytest.raises(SettingsError, match=r"bounds = \[0, 50\]: returns go from"):
+        outcomes.compared(wanted | {"bounds": [0, 50]}, a, b)
+
+
 def test_an_agent_that_diverged_counts_with_the_lowest_return():
     a, b = outcome({"x": 1}, np.ones((4, 3))), outcome({"x": 2}, np.zeros((4, 3)))
     b.returns[0], b.diverged[0] = np.nan, True
@@ -85,6 +113,8 @@ def test_an_agent_that_diverged_counts_with_the_lowest_return():
         ({"of": "x", "a": 1}, r"must have of .*, a and b"),
         ({"of": "x", "a": 1, "b": 2, "claim": "best"}, "claim = 'best': must be one of better"),
         ({"of": "x", "a": 1, "b": 2, "margin": -1}, "margin = -1: must be at least 0"),
+        ({"of": "x", "a": 1, "b": 2, "bounds": [1]}, "bounds = .*: must be two numbers"),
+        ({"of": "x", "a": 1, "b": 2, "bounds": [1, 0]}, "bounds = .*: the second must be larger"),
     ],
 )
 def test_a_comparison_that_can_not_be_judged_is_named(wanted, said):

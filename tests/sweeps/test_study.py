@@ -64,6 +64,8 @@ def test_figures_of_the_paper_are_a_study():
     asked = Study(paper={"figures": ["fig2", "fig5"], "scale": "quick"}).cells()
     wanted = {cell.key for name in ("fig2", "fig5") for cell in figure(name).cells(QUICK).values()}
     assert {x.cell.key for x in asked} == wanted
+    more = Study(paper={"figures": ["fig6"], "scale": "full", "seeds": 200}).cells()
+    assert [x.cell.seeds for x in more] == [30, 70, 100] * 3
     for each in asked:
         assert cell_from_plain(cell_to_plain(each.cell)).key == each.cell.key
 

@@ -1,11 +1,13 @@
 """A cell: settings, seeds, and what to look at on the way. Its result is a pair of small files."""
 
 import hashlib
+import itertools
 import json
 import shutil
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.settings.stored import as_of_before
-from hcdyna.statistics.summaries import last_share
+from hcdyna.statistics.verdicts import LOOKS
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,17 @@ class Cell:
     """… and when."""
     first_seed: int = 0
     """The seeds are this one and those that follow it."""
+
+    def blocks(self, seeds: int) -> list["Cell"]:
+        """The cell, and blocks of further seeds that lead from look to look, up to so many."""
+        ends = [self.seeds, *(look for look in LOOKS if self.seeds < look <= seeds)]
+        return [
+            self,
+            *(
+                replace(self, first_seed=self.first_seed + a, seeds=b - a)
+                for a, b in itertools.pairwise(ends)
+            ),
+        ]
 
     def plain(self) -> dict[str, Any]:
         """All that decides the result. Kernels do not count: they change rounding alone."""
@@ -71,13 +84,26 @@ class Result:
     record: dict[str, Any]
     """Settings, versions, device, commit, seconds."""
 
+    def part(self, seeds: slice) -> "Result":
+        """Some of the seeds; what was kept of few alone stays as it is."""
+        count = len(self.returns)
+        seen = {name: x[seeds] if len(x) == count else x for name, x in self.seen.items()}
+        return Result(self.steps, self.returns[seeds], self.diverged[seeds], seen, self.record)
 
-def best(results: dict[str, Result], family: str) -> str | None:
-    """Of the labels that begin so, the one with the highest mean of the last 20% of evaluations."""
-    members = [label for label in results if label.startswith(family)]
-    ends = {label: float(np.mean(last_share(results[label].returns))) for label in members}
-    # A mean that is not a number must not win.
-    return max(members, key=lambda m: np.nan_to_num(ends[m], nan=-np.inf), default=None)
+
+def joined(results: Sequence[Result]) -> Result:
+    """Blocks of seeds of one cell as a single result, with the record of the first. What was kept
+    of few seeds alone is that of the first block."""
+    first = results[0]
+    seen = {
+        name: np.concatenate([each.seen[name] for each in results])
+        if len(x) == len(first.returns)
+        else x
+        for name, x in first.seen.items()
+    }
+    returns = np.concatenate([each.returns for each in results])
+    diverged = np.concatenate([each.diverged for each in results])
+    return Result(first.steps, returns, diverged, seen, first.record)
 
 
 class CellStore:

@@ -1,21 +1,28 @@
 """Claims as comparisons of cells, and what the runs answer to them."""
 
 import itertools
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from hcdyna.experiments.cells import Cell, Result, best
+from hcdyna.experiments.scores import Scores, number
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.plain import settings_to_plain
-from hcdyna.statistics.verdicts import Comparison, Kind, Verdict, compare, judge_all, with_failures
-
-EARLY, LAST = 0.4, 0.2
-"""Shares of the evaluations after warm-up."""
+from hcdyna.statistics.draws import Arm, Bounds
+from hcdyna.statistics.power import Outlook, outlook
+from hcdyna.statistics.verdicts import (
+    Combine,
+    Comparison,
+    Kind,
+    Verdict,
+    combine,
+    compare,
+    edge_of,
+    judge,
+    signed,
+)
 
 
 @dataclass(frozen=True)
@@ -30,15 +37,23 @@ class Claim:
     b: str
     kind: Kind
     margin: float
+    minus_a: str | None = None
+    minus_b: str | None = None
     each: dict[str, list[Any]] = field(default_factory=dict)
     metric: str = "area"
-    combine: str = "all"
+    bounds: Bounds | None = (0.0, 1.0)
+    combine: Combine = "all"
     where: str | None = None
 
     def cases(self) -> list[dict[str, str]]:
         """One for each way to fill in the keys."""
         values = itertools.product(*self.each.values())
         return [dict(zip(self.each, map(str, case), strict=True)) for case in values]
+
+    def sides(self, case: dict[str, str]) -> list[str | None]:
+        """a, b, minus_a and minus_b with the keys filled in."""
+        sides = (self.a, self.b, self.minus_a, self.minus_b)
+        return [None if side is None else side.format(**case) for side in sides]
 
 
 @dataclass(frozen=True)
@@ -48,64 +63,17 @@ class Answer:
     case: dict[str, str]
     a: str
     b: str
+    """In words: the two that are compared, or the gains that are."""
     metric: str
     means: tuple[float, float]
+    labels: list[str]
+    """The cells behind it."""
+    look: int
+    """How many seeds of each of these were used, those that chose a learning rate included."""
     comparison: Comparison
     verdict: Verdict
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What a figure's cells say, by label."""
-
-    cells: dict[str, Cell]
-    results: dict[str, Result]
-    ranges: dict[str, dict[str, float]]
-
-    def of(self, expression: str, metric: str) -> tuple[np.ndarray, int] | None:
-        """Scores [seeds] and how many runs failed; None where the cell was not run."""
-        if re.fullmatch(r"[\d.]+", expression):
-            return np.array([float(expression)]), 0
-        label, _, own = (part.strip() for part in expression.partition(" @ "))
-        found = self.best_of(label.removesuffix("*")) if label.endswith("/*") else label
-        if found is None or found not in self.results:
-            return None
-        cell, result = self.cells[found], self.results[found]
-        name = own or metric
-        if "@" in name:
-            return seen(cell, result, name), 0
-        failed = result.diverged
-        return with_failures(self.curve_score(cell, result, name), failed, 0.0), int(failed.sum())
-
-    def best_of(self, family: str) -> str | None:
-        """The best learning rate (appendix); None unless all were run."""
-        missing = [x for x in self.cells if x.startswith(family) and x not in self.results]
-        return None if missing else best(self.results, family)
-
-    def curve_score(self, cell: Cell, result: Result, metric: str) -> np.ndarray:
-        """The mean of a part of the curve [seeds], from 0 (worst) to 1 (best)."""
-        world = settings_to_plain(cell.settings)["environment"]["name"]
-        worst, best = (self.ranges[world][end] for end in ("worst", "best"))
-        learning = result.steps > cell.settings.training.warmup
-        curve = np.where(result.diverged[:, None], worst, result.returns)[:, learning]
-        count = curve.shape[1]
-        part = {
-            "area": slice(None),
-            "early": slice(None, max(1, round(EARLY * count))),
-            "last": slice(-max(1, round(LAST * count)), None),
-            "after": slice(int(np.sum(result.steps[learning] <= cell.change_step)), None),
-        }
-        if metric not in part:
-            raise SettingsError(f"metric = {metric!r}: must be one of {', '.join(part)}")
-        return (curve[:, part[metric]].mean(axis=1) - worst) / (best - worst)
-
-
-def seen(cell: Cell, result: Result, name: str) -> np.ndarray:
-    """A number [seeds] that the probe saw: name@look or name@look#column."""
-    word, _, place = name.partition("@")
-    look, _, column = place.partition("#")
-    values = result.seen[f"{word}_{cell.probe_steps[int(look)]}"].astype(float)
-    return values[:, int(column)] if column else values
+    outlook: Outlook | None
+    """Seeds of a cell that would probably decide it, and how, where it is undecided."""
 
 
 def read_claims(path: Path) -> tuple[list[Claim], dict[str, dict[str, float]]]:
@@ -119,52 +87,94 @@ def read_claims(path: Path) -> tuple[list[Claim], dict[str, dict[str, float]]]:
     return claims, content["scores"]
 
 
-def answer(claims: list[Claim], scores: Scores, metric: str | None = None) -> dict[str, list]:
-    """The claims of one figure, each with its answers; Holm's correction is over all of them.
-    `metric` replaces the one of the claims. Comparisons without runs are left out."""
-    asked: list[tuple[Claim, dict[str, str], str, str, str]] = []
-    made: list[Comparison] = []
-    means = []
+def answer(
+    claims: list[Claim], scores: Scores, metric: str | None = None
+) -> dict[str, list[Answer]]:
+    """The claims of one figure, each with its answers. `metric` replaces the one of the claims.
+    Comparisons without runs are left out."""
+    found: dict[str, list[Answer]] = {}
     for claim in claims:
-        for case in claim.cases():
-            a, b = claim.a.format(**case), claim.b.format(**case)
-            name = metric or claim.metric
-            found_a, found_b = scores.of(a, name), scores.of(b, name)
-            if found_a is None or found_b is None:
-                continue
-            (x, failed_x), (y, failed_y) = found_a, found_b
-            x, y = (np.broadcast_to(z, max(len(x), len(y))) for z in (x, y))
-            made.append(compare(x, y, claim.margin, failed=(failed_x, failed_y)))
-            means.append((float(x.mean()), float(y.mean())))
-            asked.append((claim, case, a, b, name))
-    judged = judge_all(
-        made, [claim.kind for claim, *_ in asked], [claim.margin for claim, *_ in asked]
-    )
-    found: dict[str, list[Answer]] = {claim.id: [] for claim in claims}
-    for (claim, case, a, b, name), pair, (comparison, verdict) in zip(
-        asked, means, judged, strict=True
-    ):
-        found[claim.id].append(Answer(case, a, b, name, pair, comparison, verdict))
+        asked = (ask(claim, case, scores, metric) for case in claim.cases())
+        found[claim.id] = [each for each in asked if each is not None]
     for claim in claims:
         if claim.where is not None:
-            gained = [
-                other.case for other in found[claim.where] if other.verdict is Verdict.REPRODUCED
-            ]
+            gained = [x.case for x in found[claim.where] if x.verdict is Verdict.REPRODUCED]
             found[claim.id] = [x for x in found[claim.id] if x.case in gained]
     return found
 
 
-def combined(answers: list[Answer], combine: str) -> Verdict | None:
-    """One verdict out of many; None where nothing was run."""
-    verdicts = {answer.verdict for answer in answers}
-    order = (
-        Verdict.CONTRADICTED,
-        Verdict.INCONCLUSIVE,
-        Verdict.NOT_CONTRADICTED,
-        Verdict.NEGLIGIBLE,
-        Verdict.REPRODUCED,
-    )
-    ordered = [verdict for verdict in order if verdict in verdicts]
-    if not ordered:
+def ask(
+    claim: Claim, case: dict[str, str], scores: Scores, other: str | None = None
+) -> Answer | None:
+    """One comparison, on as many seeds as all of its cells have; None where one was not run. By
+    another metric than the claim's no seeds are planned."""
+    sides, metric = claim.sides(case), other or claim.metric
+    labels = sorted({x for side in sides if side is not None for x in scores.labels(side)})
+    look = scores.seeds(labels)
+    if look == 0:
         return None
-    return ordered[0] if combine == "all" else ordered[-1]
+    found = [None if side is None else arm(side, scores, metric, look) for side in sides]
+    values = [None if x is None else x[0] for x in found]
+    arms = signed(*values)  # type: ignore[arg-type]  # a and b are always there
+    bounds = None if claim.bounds is None else (claim.bounds[0], claim.bounds[1])
+    edge = edge_of(arms, claim.margin, bounds)
+    if len(labels) == 1 and len(arms) == sum(isinstance(x, np.ndarray) for x in values):
+        arms, bounds = paired(arms, bounds)
+    failed = tuple(x[1] for x in found if x is not None)
+    comparison = compare(arms, claim.kind, claim.margin, bounds, failed)
+    comparison = replace(comparison, edge=edge)
+    verdict = judge(comparison)
+    plan = verdict is Verdict.UNDECIDED and other is None
+    a, b, minus_a, minus_b = (0.0 if x is None else float(np.mean(x)) for x in values)
+    return Answer(
+        case=case,
+        a=in_words(sides[0], sides[2]),
+        b=in_words(sides[1], sides[3]),
+        metric=metric,
+        means=(a - minus_a, b - minus_b),
+        labels=labels,
+        look=look,
+        comparison=comparison,
+        verdict=verdict,
+        outlook=outlook(arms, claim.kind, claim.margin, bounds, look) if plan else None,
+    )
+
+
+def paired(arms: list[Arm], bounds: Bounds | None) -> tuple[list[Arm], Bounds | None]:
+    """Numbers of the same runs are not independent: their differences [seeds] are one arm, and lie
+    between bounds of their own."""
+    difference = np.asarray(sum(sign * scores for sign, scores in arms))
+    if bounds is None:
+        return [(1, difference)], None
+    width = bounds[1] - bounds[0]
+    return [(1, difference)], (-width, width)
+
+
+def arm(expression: str, scores: Scores, metric: str, look: int) -> tuple[np.ndarray | float, int]:
+    """Scores [seeds], or a number, and how many runs failed."""
+    known = number(expression)
+    if known is not None:
+        return known, 0
+    found = scores.of(expression, metric, look)
+    if found is None:
+        raise SettingsError(f"{expression}: there is no such cell")
+    return found
+
+
+def in_words(side: str | None, minus: str | None) -> str:
+    """An arm, or a gain."""
+    return f"{side} − {minus}" if minus else str(side)
+
+
+def combined(answers: list[Answer], how: Combine) -> Verdict | None:
+    """One verdict out of many; None where nothing was run, or nothing says anything."""
+    return combine([each.comparison for each in answers], how)
+
+
+def open_cells(answers: list[Answer], how: Combine) -> dict[str, int]:
+    """The cells whose further seeds may decide a claim, each with the seeds that were used; none if
+    it is decided. Where no single comparison is open, all of them are."""
+    if combined(answers, how) is not Verdict.UNDECIDED:
+        return {}
+    undecided = [x for x in answers if x.verdict is Verdict.UNDECIDED]
+    return {label: x.look for x in undecided or answers for label in x.labels}

@@ -49,13 +49,17 @@ def value_surface(settings: Settings, state: DynaState) -> dict[str, Array]:
 
     paths = jax.vmap(ascend)(jnp.asarray(STARTS))
     reached = jnp.any(jnp.all(paths >= GOAL, axis=-1), axis=-1)
-    slope = jax.vmap(jax.grad(value))(points.reshape(-1, 2))
     return {
         "surface": jax.vmap(jax.vmap(value))(points).astype(jnp.float16),
         "paths": paths.astype(jnp.float16),
         "reached": reached.mean(),
-        "slope": jnp.linalg.norm(slope, axis=-1).mean(),
+        "slope": mean_slope(value, points.reshape(-1, 2)),
     }
+
+
+def mean_slope(value: Callable[[Array], Array], points: Array) -> Array:
+    """The mean length of the gradient at points [n, d]."""
+    return jnp.linalg.norm(jax.vmap(jax.grad(value))(points), axis=-1).mean()
 
 
 def replay_and_queue(settings: Settings, state: DynaState) -> dict[str, Array]:

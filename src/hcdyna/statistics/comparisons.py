@@ -95,25 +95,6 @@ def probability_of_improvement(
     return Interval(found.mean, np.maximum(low, 0), np.minimum(high, 1))
 
 
-def seeds_needed(
-    a: np.ndarray, b: np.ndarray, effect: float, power: float = 0.8, alpha: float = 0.05
-) -> float:
-    """Seeds for each of A and B, for a two-sided test to find a difference of means of `effect`.
-
-    n = 2σ² (z₁₋α/₂ + z_power)² / effect², in the normal approximation, with σ the pooled standard
-    deviation of these samples (Cohen 1988; Colas et al. 2018); at least 2. Infinite for no effect,
-    NaN where the spread is not known.
-    """
-    free = len(a) + len(b) - 2
-    if free < 1 or not np.isfinite([*a, *b]).all():
-        return math.nan
-    if effect == 0:
-        return math.inf
-    variance = float((np.var(a) * len(a) + np.var(b) * len(b)) / free)
-    z = stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)
-    return max(2, math.ceil(2 * variance * (z / effect) ** 2))
-
-
 def _all_labels(na: int, nb: int) -> np.ndarray:
     """All ways [ways, na + nb] to call na runs A."""
     chosen = np.array([*combinations(range(na + nb), na)], int).reshape(-1, na)

@@ -1,49 +1,65 @@
-"""Verdicts on what a paper claims about two algorithms, A and B, by a rule fixed beforehand.
+"""Verdicts on what is claimed of algorithms, by a rule fixed beforehand.
 
-Scores are oriented so that larger is better. Δ is the difference of means A − B, [low, high] its
-95% BCa interval, p its permutation p-value with Holm's correction over the claims of one figure,
-and m ≥ 0 the margin: the smallest difference that matters. The first line that holds counts.
+Scores are oriented so that larger is better. Δ is a difference of means, a − b, or of gains,
+(a − minus_a) − (b − minus_b), and m ≥ 0 the margin: the smallest difference that matters. "Shown"
+is a one-sided test at the `LEVEL`, from the draws of `draws.py`. The first line that holds counts.
 
-| claim       | verdict                    | when                                                  |
-| ----------- | -------------------------- | ----------------------------------------------------- |
-| "better"    | reproduced                 | low > 0, p < α and Δ ≥ m                              |
-|             | reproduced but negligible  | low > 0, p < α and Δ < m                              |
-|             | contradicted               | high < 0 and p < α                                    |
-|             | not contradicted           | low > −m: A is not worse by a difference that matters |
-| "not worse" | reproduced                 | low > −m                                              |
-|             | contradicted               | high < −m, or: high < 0, p < α and Δ ≤ −m             |
-| "similar"   | reproduced                 | low > −m and high < m                                 |
-|             | contradicted               | low > m or high < −m                                  |
-| all         | inconclusive               | otherwise, and where a number is not known            |
+| claim       | verdict      | when                                                          |
+| ----------- | ------------ | ------------------------------------------------------------- |
+| any         | floor        | scores of all arms are within m of the worst: it says nothing |
+|             | ceiling      | … of the best                                                 |
+| "better"    | equivalent   | −m < Δ < m is shown                                           |
+|             | reproduced   | Δ > 0 is shown                                                |
+|             | contradicted | Δ < −m is shown                                               |
+| "not worse" | reproduced   | Δ > −m is shown                                               |
+|             | contradicted | Δ < −m is shown                                               |
+| "similar"   | reproduced   | −m < Δ < m is shown                                           |
+|             | contradicted | Δ < −m or Δ > m is shown                                      |
+| any         | undecided    | otherwise                                                     |
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from hcdyna.statistics.comparisons import (
-    bca_interval,
-    holm,
-    permutation_test,
-    probability_of_improvement,
-    seeds_needed,
-)
+from hcdyna.statistics.comparisons import holm
+from hcdyna.statistics.draws import DRAWS, Arm, Bounds, Draws, sum_draws
 
 Kind = Literal["better", "not worse", "similar"]
 """What is claimed of A, compared with B."""
+Combine = Literal["all", "any"]
+"""Whether every comparison of a claim must hold, or one is enough."""
+
+LOOKS = (30, 100, 200, 400, 1_000)
+"""Numbers of seeds at which a claim is looked at, and at no other."""
+LEVEL = 0.025 / len(LOOKS)
+"""Of a one-sided test at one look; by Bonferroni, all looks together keep 0.025."""
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """What became of a claim or of one comparison; floor and ceiling are for comparisons alone."""
 
     REPRODUCED = "reproduced"
-    NEGLIGIBLE = "reproduced but negligible"
-    NOT_CONTRADICTED = "not contradicted"
     CONTRADICTED = "contradicted"
-    INCONCLUSIVE = "inconclusive"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    FLOOR = "floor"
+    CEILING = "ceiling"
+
+
+SILENT = (Verdict.FLOOR, Verdict.CEILING)
+"""Comparisons that say nothing about a claim."""
+
+
+class PValues(NamedTuple):
+    """How well each verdict is shown: p-values of its opposite."""
+
+    reproduced: np.ndarray
+    contradicted: np.ndarray
+    equivalent: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -51,23 +67,20 @@ class Comparison:
     """The numbers that a verdict rests on."""
 
     difference: float
-    """Mean of A minus mean of B."""
+    """Δ."""
     low: float
     high: float
-    """95% BCa interval of the difference."""
-    p: float
-    """Two-sided permutation test of the difference."""
-    p_holm: float
-    """p with Holm's correction; until `judge_all` has made it, p itself."""
-    probability: float
-    """P(A > B) + P(A = B)/2 for one run of each."""
-    probability_low: float
-    probability_high: float
-    seeds: tuple[int, int]
-    seeds_needed: float
-    """For each of A and B, to find a difference as large as the margin with power 0.8."""
-    failed: tuple[int, int] = (0, 0)
-    """How many runs of A and of B diverged; they count with the worst score."""
+    """95% interval of Δ."""
+    p_reproduced: float
+    p_contradicted: float
+    p_equivalent: float
+    """One-sided, for the kind of claim and its margin; 1 where the kind knows no equivalence."""
+    seeds: tuple[int, ...]
+    """Of a, b, minus_a and minus_b, as far as they are samples."""
+    edge: Literal["", "floor", "ceiling"] = ""
+    """Where all arms are within the margin of the worst or of the best score."""
+    failed: tuple[int, ...] = (0, 0)
+    """How many runs of each arm diverged; they count with the worst score."""
 
 
 def with_failures(scores: np.ndarray, failed: np.ndarray, worst: float) -> np.ndarray:
@@ -85,72 +98,115 @@ def with_failures(scores: np.ndarray, failed: np.ndarray, worst: float) -> np.nd
     return filled
 
 
+def signed(
+    a: np.ndarray | float,
+    b: np.ndarray | float,
+    minus_a: np.ndarray | float | None = None,
+    minus_b: np.ndarray | float | None = None,
+) -> list[Arm]:
+    """The arms of Δ = (a − minus_a) − (b − minus_b)."""
+    arms = ((1, a), (-1, b), (-1, minus_a), (1, minus_b))
+    return [(sign, scores) for sign, scores in arms if scores is not None]
+
+
 def compare(
-    a: np.ndarray, b: np.ndarray, margin: float, seed: int = 0, failed: tuple[int, int] = (0, 0)
+    arms: Sequence[Arm],
+    kind: Kind,
+    margin: float,
+    bounds: Bounds | None = None,
+    failed: tuple[int, ...] = (0, 0),
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> Comparison:
-    """All numbers for a verdict on scores a [seeds] and b [seeds], failures filled in. `failed`
-    only says how many those were."""
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    difference = bca_interval(a, b, seed=seed)
-    probability = probability_of_improvement(a, b, seed=seed)
-    p = float(permutation_test(a, b, seed=seed))
+    """All numbers for a verdict on the `signed` arms, whose scores [seeds] have failures filled in;
+    `failed` only says how many those were."""
+    found = sum_draws(arms, bounds, draws, seed)
+    low, high = found.interval()
+    p = p_values(found, kind, margin)
     return Comparison(
-        difference=float(difference.mean),
-        low=float(difference.low),
-        high=float(difference.high),
-        p=p,
-        p_holm=p,
-        probability=float(probability.mean),
-        probability_low=float(probability.low),
-        probability_high=float(probability.high),
-        seeds=(len(a), len(b)),
-        seeds_needed=seeds_needed(a, b, margin),
+        difference=float(sum(sign * np.mean(scores) for sign, scores in arms)),
+        low=float(low),
+        high=float(high),
+        p_reproduced=float(p.reproduced),
+        p_contradicted=float(p.contradicted),
+        p_equivalent=float(p.equivalent),
+        seeds=tuple(len(scores) for _, scores in arms if isinstance(scores, np.ndarray)),
+        edge=edge_of(arms, margin, bounds),
         failed=failed,
     )
 
 
-def judge(comparison: Comparison, kind: Kind, margin: float, alpha: float = 0.05) -> Verdict:
-    """The verdict on one claim, by the table above."""
+def p_values(draws: Draws, kind: Kind, margin: float) -> PValues:
+    """The tests of the table above, for draws [draws, …] of Δ."""
     if kind not in get_args(Kind):
         raise ValueError(f"kind = {kind!r}: must be one of {', '.join(get_args(Kind))}")
     if not margin >= 0:
         raise ValueError(f"margin = {margin}: must be at least 0")
-    rule = {"better": _better, "not worse": _not_worse, "similar": _similar}[kind]
-    return rule(comparison, margin, comparison.p_holm < alpha)
+    worse = draws.below(-margin)
+    if kind == "not worse":
+        return PValues(draws.above(-margin), worse, np.ones_like(worse))
+    # Both must be shown, so that the larger p-value is that of the pair (Schuirmann 1987).
+    within = np.maximum(draws.above(-margin), draws.below(margin))
+    if kind == "better":
+        return PValues(draws.above(0), worse, within)
+    return PValues(within, np.minimum(draws.above(margin), worse), np.ones_like(worse))
 
 
-def judge_all(
-    comparisons: Sequence[Comparison],
-    kinds: Sequence[Kind],
-    margins: Sequence[float],
-    alpha: float = 0.05,
-) -> list[tuple[Comparison, Verdict]]:
-    """The verdicts on all claims of one figure, with Holm's correction over all of them."""
-    adjusted = holm(each.p for each in comparisons)
-    corrected = [replace(c, p_holm=float(p)) for c, p in zip(comparisons, adjusted, strict=True)]
+def edge_of(
+    arms: Sequence[Arm], margin: float, bounds: Bounds | None
+) -> Literal["", "floor", "ceiling"]:
+    """Whether the means of all arms are within the margin of the worst or of the best score. An arm
+    beside a number that is known always says something."""
+    means = [np.mean(scores) for _, scores in arms if isinstance(scores, np.ndarray)]
+    if bounds is None or len(means) < 2:
+        return ""
+    if max(means) <= bounds[0] + margin:
+        return "floor"
+    return "ceiling" if min(means) >= bounds[1] - margin else ""
+
+
+def judge(comparison: Comparison, level: float = LEVEL) -> Verdict:
+    """The verdict on one comparison, by the table above."""
+    if comparison.edge:
+        return Verdict(comparison.edge)
+    if comparison.p_equivalent < level:
+        return Verdict.EQUIVALENT
+    if comparison.p_reproduced < level:
+        return Verdict.REPRODUCED
+    return Verdict.CONTRADICTED if comparison.p_contradicted < level else Verdict.UNDECIDED
+
+
+def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The same with Holm's correction, for comparisons that are each a finding of its own."""
+    names = ("p_reproduced", "p_contradicted", "p_equivalent")
+    columns = [holm(getattr(each, name) for each in comparisons) for name in names]
     return [
-        (comparison, judge(comparison, kind, margin, alpha))
-        for comparison, kind, margin in zip(corrected, kinds, margins, strict=True)
+        replace(each, **dict(zip(names, map(float, p), strict=True)))
+        for each, *p in zip(comparisons, *columns, strict=True)
     ]
 
 
-def _better(c: Comparison, margin: float, significant: bool) -> Verdict:
-    if c.low > 0 and significant:
-        return Verdict.REPRODUCED if c.difference >= margin else Verdict.NEGLIGIBLE
-    if c.high < 0 and significant:
-        return Verdict.CONTRADICTED
-    return Verdict.NOT_CONTRADICTED if c.low > -margin else Verdict.INCONCLUSIVE
+def combine(
+    comparisons: Sequence[Comparison], how: Combine, level: float = LEVEL
+) -> Verdict | None:
+    """One verdict on a claim of several comparisons; None where none of them says anything.
 
-
-def _not_worse(c: Comparison, margin: float, significant: bool) -> Verdict:
-    if c.low > -margin:
-        return Verdict.REPRODUCED
-    worse = c.high < 0 and significant and c.difference <= -margin
-    return Verdict.CONTRADICTED if worse or c.high < -margin else Verdict.INCONCLUSIVE
-
-
-def _similar(c: Comparison, margin: float, significant: bool) -> Verdict:
-    if c.low > -margin and c.high < margin:
-        return Verdict.REPRODUCED
-    apart = c.low > margin or c.high < -margin
-    return Verdict.CONTRADICTED if apart else Verdict.INCONCLUSIVE
+    all: reproduced if each is, without correction, since all must be shown (Berger 1982);
+    contradicted if one is after Holm's correction. any: the other way round. Equivalent if nothing
+    is open and some are.
+    """
+    loud = [each for each in comparisons if not each.edge]
+    if not loud:
+        return None
+    plain = [judge(each, level) for each in loud]
+    strict = [judge(each, level) for each in corrected(loud)]
+    whole, single = Verdict.REPRODUCED, Verdict.CONTRADICTED
+    if how == "any":
+        whole, single = single, whole
+    # What is equivalent at the plain level can't be found, however the correction falls.
+    if any(s is single and p is single for s, p in zip(strict, plain, strict=True)):
+        return single
+    if all(verdict is whole for verdict in plain):
+        return whole
+    settled = {Verdict.EQUIVALENT, whole}
+    return Verdict.EQUIVALENT if settled.issuperset(plain) else Verdict.UNDECIDED

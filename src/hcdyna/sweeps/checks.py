@@ -11,11 +11,11 @@ from hcdyna.sweeps.values import number
 
 def check_comparison(wanted: Mapping[str, Any]) -> None:
     """Raise SettingsError for a comparison that can't be judged."""
-    known = {"of", "a", "b", "claim", "margin", "metric"}
+    known = {"of", "a", "b", "claim", "margin", "metric", "bounds"}
     if not {"of", "a", "b"} <= set(wanted) <= known or not isinstance(wanted["of"], str):
         raise SettingsError(
             f"compare: {shown(dict(wanted))}: must have of (a path), a and b, and may have claim, "
-            "margin and metric"
+            "margin, metric and bounds"
         )
     choices = {"claim": ("better", "not worse", "similar"), "metric": ("area", "last")}
     for key, fine in choices.items():
@@ -25,6 +25,12 @@ def check_comparison(wanted: Mapping[str, Any]) -> None:
             )
     if number("compare: margin", wanted.get("margin", 0.0)) < 0:
         raise SettingsError(f"compare: margin = {wanted['margin']}: must be at least 0")
+    bounds = wanted.get("bounds", [0.0, 1.0])
+    if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+        raise SettingsError(f"compare: bounds = {shown(bounds)}: must be two numbers")
+    low, high = (number("compare: bounds", x) for x in bounds)
+    if low >= high:
+        raise SettingsError(f"compare: bounds = {shown(bounds)}: the second must be larger")
 
 
 def check_cases(comparisons: Sequence[Mapping[str, Any]], cases: Sequence[Case]) -> None:

@@ -9,9 +9,19 @@ from typing import Any
 import numpy as np
 
 from hcdyna.settings import Settings
-from hcdyna.settings.errors import RunError
+from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.statistics.draws import DRAWS, Bounds
 from hcdyna.statistics.summaries import area_under_curve, last_share
-from hcdyna.statistics.verdicts import Comparison, Verdict, compare, judge_all, with_failures
+from hcdyna.statistics.verdicts import (
+    LEVEL,
+    Comparison,
+    Verdict,
+    compare,
+    corrected,
+    judge,
+    signed,
+    with_failures,
+)
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.study import Study
 from hcdyna.sweeps.tasks import Case, in_words, short
@@ -121,8 +131,9 @@ def plainly(value: Any) -> Any:
 
 
 def judged(study: Study, found: list[Outcome]) -> list[Judged]:
-    """The comparisons that a study asks for, wherever both sides have seeds. Holm's correction is
-    over all of them. An agent that diverged counts with the lowest return of its comparison."""
+    """The comparisons that a study asks for, wherever both sides have seeds. Each is a finding of
+    its own, so that Holm's correction is over all of them. An agent that diverged counts with the
+    lowest score there can be, or of its comparison where no bounds are given."""
     asked: list[tuple[Mapping[str, Any], Outcome, Outcome]] = []
     for wanted in study.compare:
         of = wanted["of"]
@@ -133,16 +144,16 @@ def judged(study: Study, found: list[Outcome]) -> list[Judged]:
                 if short(b.case.get(of)) == short(wanted["b"]) and beside(a, of) == beside(b, of):
                     asked.append((wanted, a, b))
     asked = [x for x in asked if min(len(x[1].seeds), len(x[2].seeds)) >= FEWEST]
-    made = [compared(wanted, a, b) for wanted, a, b in asked]
-    kinds = [wanted.get("claim", "better") for wanted, *_ in asked]
-    margins = [float(wanted.get("margin", 0.0)) for wanted, *_ in asked]
-    answers = judge_all(made, kinds, margins)
+    # The smallest p-value there can be is one over the number of draws, times the comparisons.
+    draws = max(DRAWS, round(4 * len(asked) / LEVEL))
+    made = corrected([compared(wanted, a, b, draws) for wanted, a, b in asked])
     return [
         Judged(
             in_words(dict(beside(a, wanted["of"]))),
-            *(a, b, wanted.get("metric", "area"), kind, comparison, verdict),
+            *(a, b, wanted.get("metric", "area"), wanted.get("claim", "better")),
+            *(comparison, judge(comparison)),
         )
-        for (wanted, a, b), kind, (comparison, verdict) in zip(asked, kinds, answers, strict=True)
+        for (wanted, a, b), comparison in zip(asked, made, strict=True)
     ]
 
 
@@ -155,13 +166,23 @@ def beside(outcome: Outcome, path: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-def compared(wanted: Mapping[str, Any], a: Outcome, b: Outcome) -> Comparison:
+def compared(wanted: Mapping[str, Any], a: Outcome, b: Outcome, draws: int = DRAWS) -> Comparison:
+    """The numbers of one comparison."""
     metric = wanted.get("metric", "area")
     scores = [np.asarray(each.scores(metric), np.float64) for each in (a, b)]
     finite = np.concatenate([x[np.isfinite(x)] for x in scores])
-    worst = float(finite.min()) if len(finite) else 0.0
+    bounds: Bounds | None = None
+    if "bounds" in wanted:
+        low, high = wanted["bounds"]
+        bounds = float(low), float(high)
+    if bounds and len(finite) and not bounds[0] <= finite.min() <= finite.max() <= bounds[1]:
+        raise SettingsError(
+            f"compare: bounds = {wanted['bounds']}: returns go from {finite.min():.6g} to "
+            f"{finite.max():.6g}"
+        )
+    worst = bounds[0] if bounds else float(finite.min()) if len(finite) else 0.0
     failed = [each.diverged | ~np.isfinite(x) for each, x in zip((a, b), scores, strict=True)]
     filled = [with_failures(x, bad, worst) for x, bad in zip(scores, failed, strict=True)]
     counts = (int(failed[0].sum()), int(failed[1].sum()))
-    margin = float(wanted.get("margin", 0.0))
-    return compare(filled[0], filled[1], margin, failed=counts)
+    kind, margin = wanted.get("claim", "better"), float(wanted.get("margin", 0.0))
+    return compare(signed(*filled), kind, margin, bounds, counts, draws)

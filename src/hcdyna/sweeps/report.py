@@ -11,6 +11,7 @@ import numpy as np
 from hcdyna.figures.report import write_report
 from hcdyna.runs.run import Run
 from hcdyna.settings.errors import RunError
+from hcdyna.statistics.verdicts import LEVEL
 from hcdyna.sweeps.outcomes import Judged, Outcome, everything, judged
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import SweepStore
@@ -85,13 +86,13 @@ def verdicts(answers: list[Judged]) -> str:
     """A table of all comparisons."""
     if not answers:
         return ""
-    heads = ("where", "claim", "difference [95%]", "p (Holm)", "seeds", "verdict")
+    heads = ("where", "claim", "difference [95%]", "p for, against", "seeds", "verdict")
     rows = "".join(f"<tr>{cells(heads, row(answer))}</tr>" for answer in answers)
     head = "".join(f"<th>{name}</th>" for name in heads)
     return f"""<section><h2>Comparisons</h2><div class="scroll"><table id="verdicts">
 <thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>
-<p class="note">By the rule of docs/statistics.md, fixed beforehand. Agents that diverged count with
-the lowest return of the comparison.</p></section>"""
+<p class="note">By the rule of docs/statistics.md, fixed beforehand; p with Holm's correction, and a
+verdict needs p &lt; {LEVEL:g}. Agents that diverged count with the lowest return.</p></section>"""
 
 
 def cells(heads: tuple[str, ...], values: list[str]) -> str:
@@ -109,7 +110,7 @@ def row(answer: Judged) -> list[str]:
         escape(answer.what),
         f"{escape(words)} ({answer.metric})",
         f"{comparison.difference:.4g} [{comparison.low:.4g}, {comparison.high:.4g}]",
-        f"{comparison.p_holm:.3g}",
+        f"{comparison.p_reproduced:.2g}, {comparison.p_contradicted:.2g}",
         f"{comparison.seeds[0]}, {comparison.seeds[1]}",
         escape(str(answer.verdict)),
     ]

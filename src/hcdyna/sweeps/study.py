@@ -62,7 +62,8 @@ class Study:
     search: Mapping[str, Any] | None = None
     """The search space for `--search`: see `hcdyna.sweeps.search`."""
     paper: Mapping[str, Any] | None = None
-    """Figures of the paper instead: {"figures": ["fig4"], "scale": "quick"}."""
+    """Figures of the paper instead: {"figures": ["fig4"], "scale": "quick"}, and seeds of each
+    cell, one of the looks of `verdicts.py`, where there are to be more."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -185,18 +186,24 @@ def of_the_paper(given: Mapping[str, Any]) -> list[Asked]:
     """The cells of figures of the paper, by their labels."""
     from hcdyna.experiments.paper import FIGURES, figure
     from hcdyna.experiments.paper.scale import SCALES
+    from hcdyna.statistics.verdicts import LOOKS
 
-    names, scale = given.get("figures"), given.get("scale", "quick")
-    if not isinstance(scale, str) or scale not in SCALES or set(given) - {"figures", "scale"}:
+    names, scale, seeds = given.get("figures"), given.get("scale", "quick"), given.get("seeds", 0)
+    known = {"figures", "scale", "seeds"}
+    if not isinstance(scale, str) or scale not in SCALES or set(given) - known:
         raise SettingsError(
             f"paper = {shown(dict(given))}: must have figures and a scale, one of "
-            f"{', '.join(SCALES)}"
+            f"{', '.join(SCALES)}, and may have seeds"
         )
+    if type(seeds) is not int or seeds not in (0, *LOOKS):
+        looks = ", ".join(map(str, LOOKS))
+        raise SettingsError(f"paper: seeds = {shown(seeds)}: must be one of {looks}")
     if not isinstance(names, list | tuple) or not all(name in list(FIGURES) for name in names):
         raise SettingsError(f"paper: figures must be a list of some of {', '.join(FIGURES)}")
     found = [
-        Asked({"figure": name, "label": label}, cell)
+        Asked({"figure": name, "label": label}, block)
         for name in names
         for label, cell in figure(name).cells(SCALES[scale]).items()
+        for block in cell.blocks(seeds)
     ]
     return list({asked.cell.key: asked for asked in reversed(found)}.values())[::-1]

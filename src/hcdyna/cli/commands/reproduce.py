@@ -1,9 +1,10 @@
 """hcdyna reproduce"""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -12,6 +13,9 @@ from hcdyna.cli.output import show
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import number
 from hcdyna.settings.words import count
+
+if TYPE_CHECKING:
+    from hcdyna.experiments.paper.reproduce import Reproduction
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,12 @@ class Reproduce:
     """full: the paper's protocol (30 seeds, 50,000 steps), for a GPU. quick: less, for a laptop."""
     out: Path | None = None
     """The store; results/paper for full, results/quick for quick."""
+    seeds: Literal[30, 100, 200, 400, 1000] | None = None
+    """Seeds of every cell, one of the five looks that the rule of verdicts allows; those of the
+    scale if not given. What is in the store is not run again."""
+    undecided: Literal[100, 200, 400, 1000] | None = None
+    """Then go on with the cells of claims that are still undecided, look by look, up to so many
+    seeds; not at all if not given."""
     merge: tuple[Path, ...] = ()
     """Stores of other machines, from which to copy missing cells."""
     seconds: float | None = number(None, at_least=0)
@@ -55,11 +65,7 @@ def main(arguments: Sequence[str]) -> None:
         show(reproduction.listing())
         return
     chosen = FIGURES if "all" in options.figures else options.figures
-    if options.on is None:
-        missing = reproduction.run(chosen, options.seconds)
-    else:
-        sweep_figures(list(chosen), folder, options)
-        missing = sum(len(reproduction.missing(name)) for name in chosen)
+    missing = train(reproduction, chosen, options)
     if missing:
         show(f"{count(missing, 'cell')} still missing: the same command runs them")
     if options.runs_only:
@@ -70,13 +76,32 @@ def main(arguments: Sequence[str]) -> None:
     show(f"{folder / 'figures'}: the pictures; claims.json and verdicts.md are beside it")
 
 
+def train(reproduction: "Reproduction", figures: Sequence[str], options: Reproduce) -> int:
+    """Train what is asked for; how many cells are still missing then."""
+    seeds, begin = options.seeds or 0, time.perf_counter()
+    if options.on is None:
+        missing = reproduction.run(figures, options.seconds, seeds)
+    else:
+        if options.undecided is not None:
+            raise SettingsError("--undecided: looks at the verdicts in between; leave out --on")
+        sweep_figures(list(figures), reproduction.folder, options)
+        wanted = reproduction.wanted(figures, seeds)
+        missing = sum(not reproduction.store.has(cell) for cell in wanted)
+    if missing or options.undecided is None:
+        return missing
+    took = time.perf_counter() - begin
+    left = None if options.seconds is None else options.seconds - took
+    return reproduction.run_undecided(figures, options.undecided, left)
+
+
 def sweep_figures(figures: list[str], folder: Path, options: Reproduce) -> None:
     """Train the cells of some figures as a study of the store."""
     from hcdyna.cli.commands.sweep import following
     from hcdyna.sweeps.study import Study
     from hcdyna.sweeps.sweep import sweep
 
-    study = Study("paper", paper={"figures": figures, "scale": options.scale})
+    seeds = {} if options.seeds is None else {"seeds": options.seeds}
+    study = Study("paper", paper={"figures": figures, "scale": options.scale} | seeds)
     with following() as follow:
         end = sweep(study, folder, options.on or "local", say=show, calibrate=False, follow=follow)
     show(*end.failed_lines())

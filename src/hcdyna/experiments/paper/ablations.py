@@ -1,16 +1,16 @@
 """Beyond the paper: which of the choices in HC-Dyna carry the gain?"""
 
-from pathlib import Path
 from typing import Any
 
 from hcdyna import HillClimbing
 from hcdyna.experiments.cells import Cell, Result
-from hcdyna.experiments.claims import Scores, read_claims
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.drawing import Axes, Figure
 from hcdyna.experiments.paper.scale import PICKED, Scale, changed, settings
+from hcdyna.experiments.paper.verdicts import paper_scores
+from hcdyna.experiments.scores import Scores
 from hcdyna.settings import presets
-from hcdyna.statistics.summaries import mean_interval
+from hcdyna.statistics.draws import mean_within
 
 TITLE = "What in HC-Dyna carries the gain? One choice changed at a time, n = 10"
 DOMAINS = ("GridWorld", "MountainCar")
@@ -33,8 +33,6 @@ BASELINE = "as in the paper"
 ORDER = (*VARIANTS, "authors' preset", "OnPolicy-Dyna", "DQN")
 BAR = "#9fb3c8"
 COLOURS = drawing.COLOURS | {BASELINE: drawing.COLOURS["HC-Dyna"]}
-CLAIMS = Path(__file__).with_name("claims.yaml")
-"""Says what the worst and the best score of a domain are."""
 
 
 def cells(scale: Scale) -> dict[str, Cell]:
@@ -60,7 +58,7 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One panel for each domain, with a bar for each variant."""
     if not results:
         return {}
-    scores = Scores(cells(scale), results, read_claims(CLAIMS)[1])
+    scores = paper_scores(cells(scale), results)
     shown = [name for name in ORDER if any(f"{domain}/{name}" in results for domain in DOMAINS)]
     height = 1.2 + 0.34 * len(shown)
     figure, (panels,) = drawing.new_figure(1, len(DOMAINS), (12, height), sharey=True)
@@ -78,9 +76,7 @@ def draw_bars(axes: Axes, scores: Scores, domain: str, shown: list[str]) -> None
         if found is None:
             continue
         areas, diverged = found
-        mean, low, high = (float(x) for x in mean_interval(areas))
-        if len(areas) == 1:  # then nothing is known of the interval
-            low = high = mean
+        mean, low, high = (float(x) for x in mean_within(areas, (0, 1)))
         colour = COLOURS.get(variant, BAR)
         axes.barh(place, mean, height=0.7, color=colour, alpha=0.75)
         axes.plot([low, high], [place, place], color="black", linewidth=1.3)

@@ -1,12 +1,11 @@
 """Figure 3: the mixing rate ρ, on GridWorld with DQN and on TabularGridWorld."""
 
-from collections.abc import Callable
-
 from hcdyna import TabularHillClimbing
-from hcdyna.experiments.cells import Cell, Result, best
+from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale, settings, tabular_settings
+from hcdyna.experiments.paper.verdicts import paper_scores
 
 TITLE = "The effect of the mixing rate ρ"
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -31,20 +30,22 @@ def cells(scale: Scale) -> dict[str, Cell]:
 def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One picture for each learning rate on GridWorld; TabularGridWorld takes its best ones."""
     found = {}
+    scores = paper_scores(cells(scale), results)
     for rate in scale.rates:
-        world = lines(results, lambda rho, rate=rate: f"GridWorld/{rho}/{rate}")  # type: ignore[misc]
-        table = lines(results, lambda rho: best(results, f"TabularGridWorld/{rho}/"))
+        world = lines([results.get(f"GridWorld/{rho}/{rate}") for rho in RHOS])
+        chosen = [scores.best(f"TabularGridWorld/{rho}/") for rho in RHOS]
+        table = lines([None if found is None else found[1] for found in chosen])
         if world or table:
             found[f"fig3-{rate}"] = picture(world, table, rate, scale)
     return found
 
 
-def lines(results: dict[str, Result], label: Callable[[float], str | None]) -> list[drawing.Line]:
-    """A line for each ρ whose label has a result."""
+def lines(results: list[Result | None]) -> list[drawing.Line]:
+    """A line for each ρ that has a result."""
     return [
-        drawing.Line(results[name], f"ρ = {rho:g}", colour)
-        for rho, colour in zip(RHOS, COLOURS, strict=True)
-        if (name := label(rho)) is not None and name in results
+        drawing.Line(result, f"ρ = {rho:g}", colour)
+        for result, rho, colour in zip(results, RHOS, COLOURS, strict=True)
+        if result is not None
     ]
 
 

@@ -1,8 +1,10 @@
 """Everything behind `hcdyna reproduce`: run what is missing, then make all that is to be seen."""
 
+import itertools
 import json
 import math
 import multiprocessing
+import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -10,12 +12,13 @@ from typing import Any
 
 from rich.table import Table
 
-from hcdyna.experiments.cells import Cell, CellStore, Result
+from hcdyna.experiments.cells import Cell, CellStore, Result, joined
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import SCALES, Scale
 from hcdyna.experiments.running import Say, run_missing
 from hcdyna.numerics.files import write
 from hcdyna.settings.words import count
+from hcdyna.statistics.verdicts import LOOKS
 
 LONGEST = "fig4"
 NO_METADATA = {"Software": None}
@@ -33,19 +36,52 @@ class Reproduction:
         """The cells of a figure by their names."""
         return figure(name).cells(self.scale)
 
-    def run(self, figures: Sequence[str], seconds: float | None = None) -> int:
-        """Train what is missing; how many cells are still missing then."""
-        wanted = [cell for name in figures for cell in self.cells(name).values()]
+    def run(self, figures: Sequence[str], seconds: float | None = None, seeds: int = 0) -> int:
+        """Train what is missing, up to so many `seeds` of each cell; how many cells are still
+        missing then."""
         limit = math.inf if seconds is None else seconds
-        return run_missing(wanted, self.store, self.say, limit)
+        return run_missing(self.wanted(figures, seeds), self.store, self.say, limit)
+
+    def wanted(self, figures: Sequence[str], seeds: int = 0) -> list[Cell]:
+        """All cells of some figures, in blocks of seeds."""
+        cells = (cell for name in figures for cell in self.cells(name).values())
+        return [block for cell in cells for block in cell.blocks(seeds)]
+
+    def run_undecided(self, figures: Sequence[str], most: int, seconds: float | None = None) -> int:
+        """Give the cells of undecided claims more seeds, look by look, until all are decided or
+        have so many; how many cells are still missing then."""
+        begin, limit = time.perf_counter(), math.inf if seconds is None else seconds
+        while wanted := self.next_blocks(figures, most):
+            self.say(f"{count(len(wanted), 'cell')} of undecided claims")
+            left = limit - (time.perf_counter() - begin)
+            missing = run_missing(wanted, self.store, self.say, left)
+            if missing:
+                return missing
+        return 0
+
+    def next_blocks(self, figures: Sequence[str], most: int) -> list[Cell]:
+        """The blocks of seeds that undecided claims need for their next look."""
+        from hcdyna.experiments.paper.verdicts import undecided
+
+        found: dict[str, Cell] = {}
+        for name in figures:
+            cells = self.cells(name)
+            for label, seeds in undecided(name, cells, self.results(name)).items():
+                look = next((look for look in LOOKS if seeds < look <= most), 0)
+                found |= {cell.key: cell for cell in cells[label].blocks(look)}
+        return [cell for cell in found.values() if not self.store.has(cell)]
 
     def results(self, name: str) -> dict[str, Result]:
-        """What there is of a figure's cells."""
+        """What there is of a figure's cells, with as many seeds as there are without a gap."""
         return {
-            label: self.store.load(cell)
+            label: joined([self.store.load(block) for block in there])
             for label, cell in self.cells(name).items()
-            if self.store.has(cell)
+            if (there := self.there(cell))
         }
+
+    def there(self, cell: Cell) -> list[Cell]:
+        """The blocks of a cell that were run, up to the first that was not."""
+        return [*itertools.takewhile(self.store.has, cell.blocks(LOOKS[-1]))]
 
     def write(self, figures: Sequence[str]) -> Table:
         """Pictures, claims.json, verdicts.md and the page, from what is in the store. Figures that
@@ -98,10 +134,9 @@ class Reproduction:
             )
         for name in FIGURES:
             cells = self.cells(name)
-            there = [self.store.load(c).record for c in cells.values() if self.store.has(c)]
-            table.add_row(
-                name, figure(name).TITLE, str(len(cells)), str(len(cells) - len(there)), cost(there)
-            )
+            there = [self.store.load(b).record for c in cells.values() for b in self.there(c)]
+            missing = len(self.missing(name))
+            table.add_row(name, figure(name).TITLE, str(len(cells)), str(missing), cost(there))
         return table
 
 

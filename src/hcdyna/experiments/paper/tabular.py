@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from hcdyna import Gibbs, OnPolicy, Replay, TabularHillClimbing, Uniform
-from hcdyna.experiments.cells import Cell, Result, best
+from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.drawing import Figure
 from hcdyna.experiments.paper.scale import Scale, tabular_settings
+from hcdyna.experiments.paper.verdicts import paper_scores
 from hcdyna.experiments.probes import SAMPLES
 
 STRATEGIES: dict[str, Any] = {
@@ -42,20 +43,19 @@ def picture(
     compared: tuple[str, ...],
     scale: Scale,
 ) -> Figure:
-    """Curves of the strategies at their best learning rates, and counts of queue states."""
-    chosen = {name: best(results, f"{name}/") for name in strategies}
+    """Curves of the strategies at their best learning rates, and counts of queue states, of those
+    seeds that did not choose the rate."""
+    scores = paper_scores(study(scale, strategies), results)
+    chosen = {name: found for name in strategies if (found := scores.best(f"{name}/"))}
     figure, (panels,) = drawing.new_figure(1, 3, (13.5, 4.6), width_ratios=(1.5, 1, 1))
     lines = [
-        drawing.Line(results[label], f"{name}, α = {label.split('/')[1]}", drawing.COLOURS[name])
-        for name, label in chosen.items()
-        if label is not None
+        drawing.Line(result, f"{name}, α = {label.split('/')[1]}", drawing.COLOURS[name])
+        for name, (label, result) in chosen.items()
     ]
     drawing.curves(panels[0], lines, scale, drawing.NEIGHBOURS)
     panels[0].set(xlabel=drawing.STEPS, ylabel=drawing.AVERAGED)
     panels[0].set_title("(a) TabularGridWorld, each at its best learning rate", size="medium")
-    draw_counts(
-        panels[1:], {name: results[label] for name in compared if (label := chosen[name])}, compared
-    )
+    draw_counts(panels[1:], {x: chosen[x][1] for x in compared if x in chosen}, compared)
     drawing.legend(figure, lines, warmup=False)
     return drawing.marked(figure, scale, scale.tabular_steps)
 

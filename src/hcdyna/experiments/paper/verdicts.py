@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hcdyna.experiments.claims import Answer, Claim, Scores, answer, combined, read_claims
+from hcdyna.experiments.claims import (
+    Answer,
+    Claim,
+    answer,
+    combined,
+    open_cells,
+    read_claims,
+)
 from hcdyna.experiments.paper.scale import Scale
+from hcdyna.experiments.scores import Scores
+from hcdyna.statistics.verdicts import LOOKS, SILENT, Combine, Verdict
 
 CLAIMS = Path(__file__).parent / "claims.yaml"
 NO_RATE = "–"
@@ -16,38 +25,80 @@ NO_RATE = "–"
 
 def judged(name: str, cells: dict, results: dict, scale: Scale) -> list[dict[str, Any]]:
     """The claims of one figure as plain data."""
-    claims, ranges = read_claims(CLAIMS)
-    mine = [claim for claim in claims if claim.figure == name]
-    scores = Scores(cells, results, ranges)
+    mine, scores = claims_of(name, cells, results)
     answers = answer(mine, scores)
-    by_area = [claim for claim in mine if claim.metric == "area" and " @ " not in claim.a]
+    by_area = [claim for claim in mine if claim.metric == "area" and " @ " not in claim.a + claim.b]
     beside = answer(by_area, scores, "last")
     return [described(claim, answers[claim.id], beside.get(claim.id, []), scale) for claim in mine]
+
+
+def undecided(name: str, cells: dict, results: dict) -> dict[str, int]:
+    """The cells of a figure that need further seeds, each with those that it has."""
+    mine, scores = claims_of(name, cells, results)
+    found: dict[str, int] = {}
+    for claim, answers in zip(mine, answer(mine, scores).values(), strict=True):
+        for some in grouped(answers).values():
+            for label, seeds in open_cells(some, claim.combine).items():
+                found[label] = min(seeds, found.get(label, seeds))
+    return found
+
+
+def claims_of(name: str, cells: dict, results: dict) -> tuple[list[Claim], Scores]:
+    """The claims of one figure, and the scores that answer them."""
+    mine = [claim for claim in read_claims(CLAIMS)[0] if claim.figure == name]
+    return mine, paper_scores(cells, results)
+
+
+def paper_scores(cells: dict, results: dict) -> Scores:
+    """Scores of cells, on the scale of the claims."""
+    return Scores(cells, results, read_claims(CLAIMS)[1])
 
 
 def described(
     claim: Claim, answers: list[Answer], beside: list[Answer], scale: Scale
 ) -> dict[str, Any]:
     """A claim, its verdict at each learning rate, and the comparisons behind it."""
-    plain = dataclasses.asdict(claim)
-    by_rate = {
-        rate: {
-            "verdict": str(combined(found, claim.combine)),
-            "held": sum(x.verdict.startswith("reproduced") for x in found),
-            "of": len(found),
-        }
-        for rate, found in grouped(answers).items()
-    }
     at_the_end = {
-        rate: str(combined(found, claim.combine)) for rate, found in grouped(beside).items()
+        rate: str(verdict)
+        for rate, found in grouped(beside).items()
+        if (verdict := combined(found, claim.combine)) is not None
     }
-    return plain | {
+    return dataclasses.asdict(claim) | {
+        "bounds": digits(claim.bounds),
         "scale": scale.name,
-        "verdicts": by_rate,
+        "verdicts": {rate: summary(found, claim) for rate, found in grouped(answers).items()},
         "verdicts_last_20_percent": at_the_end,
         "comparisons": [comparison(x) for x in answers],
         "comparisons_last_20_percent": [comparison(x) for x in beside],
     }
+
+
+def summary(answers: list[Answer], claim: Claim) -> dict[str, Any]:
+    """The verdict at one learning rate, how many comparisons are behind it, and, where it is
+    undecided, the seeds that it needs."""
+    verdict = combined(answers, claim.combine)
+    counts = {word: sum(x.verdict is word for x in answers) for word in Verdict}
+    found: dict[str, Any] = {
+        "verdict": None if verdict is None else str(verdict),
+        "held": counts[Verdict.REPRODUCED],
+        "of": len(answers) - sum(counts[word] for word in SILENT),
+        "seeds": min(x.look for x in answers),
+    }
+    found |= {str(word): counts[word] for word in SILENT if counts[word]}
+    if verdict is Verdict.UNDECIDED:
+        found["needed"] = digits(seeds_needed(answers, claim.combine))
+    return found
+
+
+def seeds_needed(answers: list[Answer], how: Combine) -> float:
+    """Seeds that will probably decide an undecided claim: those of the first comparison that can
+    settle it alone, or else those of all."""
+    alone = Verdict.CONTRADICTED if how == "all" else Verdict.REPRODUCED
+    if any(x.verdict is alone for x in answers):  # but for Holm's correction it would be decided
+        return next((look for look in LOOKS if look > answers[0].look), math.inf)
+    ahead = [x.outlook for x in answers if x.outlook is not None]
+    settling = [x.seeds for x in ahead if x.verdict is alone]
+    return min(settling) if settling else max((x.seeds for x in ahead), default=math.inf)
 
 
 def grouped(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
@@ -68,6 +119,7 @@ def comparison(found: Answer) -> dict[str, Any]:
         "metric": found.metric,
         "means": [digits(x) for x in found.means],
         "verdict": str(found.verdict),
+        "seeds_needed": None if found.outlook is None else digits(found.outlook.seeds),
     } | {name: digits(value) for name, value in numbers.items()}
 
 
@@ -94,15 +146,36 @@ def markdown(claims: list[dict[str, Any]], scale: Scale) -> str:
 
 
 def in_words(claim: dict[str, Any], rate: str) -> str:
-    """The verdict, in how many comparisons the claim held, and what the end of the runs says."""
+    """The verdict, in how many comparisons the claim held, how many seeds would decide it, and what
+    the end of the runs says."""
     found = at_rate(claim["verdicts"], rate)
     if not found:
         return why_no_verdict(claim)
-    word = found["verdict"]
+    word = found["verdict"] or "says nothing"
     emphasis = quick_mark(claim) + (f"**{word}**" if word == "contradicted" else word)
-    count = "" if found["of"] == 1 else f" ({found['held']} of {found['of']})"
     late = otherwise_at_the_end(claim, rate)
-    return emphasis + count + (f"; last 20%: {late}" if late else "")
+    more = [f"last 20%: {late}"] if late else []
+    return "; ".join([emphasis + counted(found), *seeds_in_words(found), *more])
+
+
+def counted(found: dict[str, Any]) -> str:
+    """In brackets, in how many comparisons a claim held, and how many say nothing."""
+    held = [] if found["of"] < 2 else [f"{found['held']} of {found['of']}"]
+    inside = held + silent(found)
+    return f" ({', '.join(inside)})" if inside else ""
+
+
+def silent(found: dict[str, Any]) -> list[str]:
+    """How many comparisons say nothing, and why."""
+    return [f"{found[word]} at the {word}" for word in SILENT if word in found]
+
+
+def seeds_in_words(found: dict[str, Any]) -> list[str]:
+    """How many seeds would probably decide an undecided claim."""
+    if "needed" not in found:
+        return []
+    enough = f"about {found['needed']:,}" if found["needed"] else f"over {LOOKS[-1]:,}"
+    return [f"needs {enough} seeds"]
 
 
 def otherwise_at_the_end(claim: dict[str, Any], rate: str) -> str | None:
