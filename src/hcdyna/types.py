@@ -42,11 +42,9 @@ class Outcome(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """The description of an environment.
-
-    Exactly one of `num_actions` (discrete) and `action_size` (continuous, in [−1, 1]^size) is set.
-    A tabular one has states 0 … `num_states` − 1, and a `table` if its probabilities are known.
-    """
+    """The description of an environment. Exactly one of `num_actions` (discrete) and `action_size`
+    (continuous, in [−1, 1]^size) is set. A tabular one has states 0 … `num_states` − 1, and a
+    `table` if its probabilities are known."""
 
     name: str
     low: np.ndarray
@@ -153,8 +151,7 @@ class Agent(NamedTuple):
     def covered(self) -> Perceptron | None:
         """The perceptron, unless one of the functions that kernels replace was changed."""
         mine = (self.greedy, self.value, self.update)
-        fits = self.perceptron is not None and self.perceptron.functions == mine
-        return self.perceptron if fits else None
+        return self.perceptron if self.perceptron and self.perceptron.functions == mine else None
 
 
 class Model(NamedTuple):
@@ -171,6 +168,8 @@ class Model(NamedTuple):
     """state, obs [d], action, outcome → whether the model is in doubt about it. None: never."""
     instead: Callable[[Any, Outcome], Outcome] | None = None
     """state, outcome → what planning uses instead of it, in doubt. None: a replayed row."""
+    competent: Callable[[Any], Array] | None = None
+    """state → whether to plan with it at all; if not, all is replay. None: always."""
 
 
 class Scene(NamedTuple):
@@ -199,6 +198,7 @@ class Scene(NamedTuple):
     """obs [d], action → how much the model's members disagree; None: not known."""
     doubt: Callable[[Array, Array, Outcome], Array] | None = None
     instead: Callable[[Outcome], Outcome] | None = None
+    competent: Array | None = None
     """As those of the model, with its current state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
     """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along` or a faster one."""

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from hcdyna.models import pay, scales
+from hcdyna.models import pay, scales, skill
 from hcdyna.models.fitting import Fit, FitFor, Learned, Lesson, both, weights
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
@@ -23,6 +23,8 @@ Answer = Callable[[Array, Array, Array], Array]
 RARE_KEPT, RARE_DRAWN = 1_024, 32
 """Steps that ended an episode or paid unusually: how many are remembered, and drawn for an update.
 There may be one in a thousand, and they are what planning is about."""
+JUDGE = 0x4A5544
+"""Sets the random numbers apart with which the model judges itself."""
 UNUSUAL = 3.0
 """A reward is unusual if it is so many deviations from the mean."""
 
@@ -39,6 +41,8 @@ class ModelState(NamedTuple):
     """Ring of the rare steps; () if they are learned as they come, as …"""
     pay: Any
     """… rewards are"""
+    skill: Any
+    """How well rewards are predicted; () if nobody asks"""
 
 
 class Learning(NamedTuple):
@@ -52,6 +56,8 @@ class Learning(NamedTuple):
     updates: int
     members: int
     answer: Literal["mean", "member"]
+    reward_limit: Any
+    """None: planning uses it however wrong its rewards are"""
 
 
 def ensemble(
@@ -71,6 +77,7 @@ def ensemble(
     network = mlp(widths, settings.activation)
     rows = settings.batch_size + RARE_DRAWN * settings.normalise
     fit = None if fit_for is None else fit_for(widths, settings.activation, rows)
+    judges_itself = settings.reward_limit is not None and known_reward is None
 
     def for_each(function: Callable[..., Any], in_axes: tuple[int | None, ...]) -> Any:
         """For all members. A single one is asked as it would be alone: an axis of one agent and one
@@ -93,7 +100,8 @@ def ensemble(
         blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
         rare = ring.init(blank, RARE_KEPT) if settings.normalise else ()
         paid = pay.init() if settings.normalise else ()
-        return ModelState(params, adam.init(params), scales.init(2 * d + 1), rare, paid)
+        can = skill.init() if judges_itself else ()
+        return ModelState(params, adam.init(params), scales.init(2 * d + 1), rare, paid, can)
 
     def units_of(state: ModelState) -> scales.Scales:
         """What to measure observations, differences and reward in [2d + 1]."""
@@ -223,6 +231,9 @@ def ensemble(
             keep, as_batch = (step.discount == 0.0) | unusual, jax.tree.map(lambda x: x[None], step)
             rare = ring.extend(state.rare, as_batch, keep[None])
             paid = pay.update(state.pay, step.reward, step.discount == 0.0)
+            if judges_itself:
+                guess = predict(jax.random.fold_in(key, JUDGE), state, step.obs, step.action)
+                state = state._replace(skill=skill.update(state.skill, guess, step))
             state = state._replace(scales=units, rare=rare, pay=paid)
         if settings.updates == 1:
             state, error = learn(state, key, replay)
@@ -231,4 +242,9 @@ def ensemble(
         state, errors = jax.lax.scan(lambda s, k: learn(s, k, replay), state, keys)
         return state, {"model_loss": errors[-1]}
 
-    return Model(init, predict, update, disagreement if members > 1 else None)
+    def competent(state: ModelState) -> Array:
+        few, unit = ~jnp.any(state.pay.many), state.scales.deviation[-1]
+        return few | skill.is_enough(state.skill, settings.reward_limit, unit)
+
+    spread = disagreement if members > 1 else None
+    return Model(init, predict, update, spread, competent=competent if judges_itself else None)

@@ -50,6 +50,9 @@ class LearnedModel:
     """Spread: doubt if members disagree this many times as much as on replayed steps."""
     until_told: int = later(20, before=20, at_least=1, at_most=MOST)
     """Optimism ends after this many terminations, or rewards that differ from the first."""
+    reward_limit: float = later(0.3, before=0.3, above=0)
+    """Where rewards are more than a few different ones: planning uses replay alone while their
+    error on new steps is above this, in standard deviations. Not with trust = 'trust'."""
     reward: PythonOnly[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → the reward; None: learned."""
     terminated: PythonOnly[Answer | None] = later(None, before=None)
@@ -68,6 +71,8 @@ class LearnedModel:
                 "space, and this model needs a continuous one"
             )
         learning = Learning(*(getattr(self, name) for name in Learning._fields))
+        if self.trust == "trust" or not self.normalise:
+            learning = learning._replace(reward_limit=None)
         model = ensemble(env, learning, self.reward, self.known_end(env), fit_for)
         if self.trust == "trust":
             return model

@@ -54,7 +54,7 @@ def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int) -> Mod
     def instead(state: TrustState, outcome: Outcome) -> Outcome:
         return optimism.as_good_as_it_gets(state.hope, outcome)
 
-    spread = model.spread
+    spread, competent = model.spread, model.competent
     return Model(
         init,
         predict,
@@ -62,4 +62,5 @@ def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int) -> Mod
         None if spread is None else lambda state, obs, action: spread(state.model, obs, action),
         doubtful,
         instead if hopes else None,
+        None if competent is None else lambda state: competent(state.model),
     )

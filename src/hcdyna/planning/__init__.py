@@ -78,7 +78,7 @@ def draw_mini_batch(
     replay_key, state_key, model_key, action_key = jax.random.split(key, 4)
     m, simulated = simulated_rows(key, search_control, search_state, budget)
     gives_way = scene.doubt is not None and scene.instead is None
-    if gives_way and simulated is None and m > 0:
+    if (gives_way or scene.competent is not None) and simulated is None and m > 0:
         simulated = jnp.ones(m, bool)
     # From the last one on, so that the last rows are the same however many are needed.
     count = budget.batch_size - (m if simulated is None else 0)
@@ -93,6 +93,9 @@ def draw_mini_batch(
     states, action = found if isinstance(found, Pair) else (found, None)
     prepare = actions_of(scene.env.spec).prepare
     rows, doubtful = prepare(model_key, action_key, states, action, scene, epsilon)
+    if scene.competent is not None:
+        simulated &= scene.competent
+        doubtful = None if doubtful is None else jnp.where(scene.competent, doubtful, 1.0)
     if gives_way and doubtful is not None:
         simulated &= doubtful == 0
     return MiniBatches(replayed, simulated, rows, doubtful=doubtful)
@@ -146,6 +149,8 @@ def complete(
     rows, doubtful, simulated = batch.rows, None, batch.simulated
     if not isinstance(rows, Transition):
         rows, doubtful = actions_of(scene.env.spec).complete(agent, state, rows, scene)
+    if doubtful is not None and scene.competent is not None:
+        doubtful |= ~scene.competent
     if doubtful is not None and scene.instead is None:
         simulated &= ~doubtful
     replayed, weight = batch.replayed, batch.weight
