@@ -314,3 +314,10 @@ def test_distance_is_in_real_steps():
 
 def test_every_cause_explains_itself():
     assert all(cause.__doc__ for cause in CAUSES.values())
+
+
+def test_rewards_that_can_not_be_predicted_leave_everything_to_replay():
+    unsure = LearnedModel(hidden=(16,), batch_size=32)
+    found = diagnosis_of(GridWorld(reward_noise=1.0), unsure)
+    assert found.cause == "nothing planned"
+    assert "model.reward_limit = 0.3" in found.verdict

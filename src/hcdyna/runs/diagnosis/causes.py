@@ -69,6 +69,11 @@ def nothing_planned(case: Case) -> str | None:
         zeros = [x for x in ("steps", "max_accepted") if getattr(strategy, x, None) == 0]
         why = f" (search_control.{zeros[0]} = 0)" if zeros else ""
         return f"Planning had no effect: no state ever entered the queue{why}."
+    if (measured.doubtful == 1).all() and getattr(settings.model, "trust", "") == "optimistic":
+        return (
+            "Planning had no effect: the model predicts rewards with too large an error "
+            f"(model.reward_limit = {settings.model.reward_limit:g}), so replay took its place."
+        )
     if (measured.doubtful > 0).any():
         return (
             "Planning had no effect: the model does not know the planned outcomes, and replayed "

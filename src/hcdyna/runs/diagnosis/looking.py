@@ -85,13 +85,16 @@ def look(
         model_key, world_key, again_key = jax.random.split(key, 3)
         outcome = scene.predict(model_key, obs, action) if asks else None
         doubt, spread = (scene.doubt, scene.spread) if asks else (None, None)
+        doubtful = None if doubt is None or outcome is None else doubt(obs, action, outcome)
+        if doubtful is not None and scene.competent is not None:
+            doubtful |= ~scene.competent
         return Said(
             value=scene.value(obs),
             model=outcome,
             world=None if hosted else env.dynamics(world_key, obs, action),
             again=None if hosted else env.dynamics(again_key, obs, action),
             spread=None if spread is None else spread(obs, action),
-            doubtful=None if doubt is None or outcome is None else doubt(obs, action, outcome),
+            doubtful=doubtful,
             ends_there=None
             if env.terminal is None or outcome is None
             else jnp.asarray(env.terminal(outcome.next_obs)),
