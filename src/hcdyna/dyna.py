@@ -191,7 +191,7 @@ def scene_of(
         spread=None if model.spread is None else partial(model.spread, state.model),
         doubt=None if model.doubt is None else partial(model.doubt, state.model),
         instead=None if model.instead is None else partial(model.instead, state.model),
-        competent=None if model.competent is None else model.competent(state.model),
+        competent=None if model.competent is None else partial(model.competent, state.model),
         climb=plain if climb is None else climb(state.agent),
     )
 

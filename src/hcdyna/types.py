@@ -198,7 +198,7 @@ class Scene(NamedTuple):
     """obs [d], action → how much the model's members disagree; None: not known."""
     doubt: Callable[[Array, Array, Outcome], Array] | None = None
     instead: Callable[[Outcome], Outcome] | None = None
-    competent: Array | None = None
+    competent: Callable[[], Array] | None = None
     """As those of the model, with its current state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
     """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along` or a faster one."""

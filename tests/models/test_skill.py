@@ -47,7 +47,7 @@ def test_a_model_that_is_not_good_enough_leaves_all_to_replay(kind, competent):
         predict=lambda key, obs, action: model.predict(key, (), obs, action),
         replay=replay,
         transition=None,
-        competent=jnp.bool_(competent),
+        competent=lambda: jnp.bool_(competent),
     )
     batches = draw_mini_batches(KEY, Uniform().build(env), (), scene, budget_of(TRAINING), 0.1)
     first = jax.tree.map(lambda x: x[0], batches)

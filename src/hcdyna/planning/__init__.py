@@ -93,9 +93,10 @@ def draw_mini_batch(
     states, action = found if isinstance(found, Pair) else (found, None)
     prepare = actions_of(scene.env.spec).prepare
     rows, doubtful = prepare(model_key, action_key, states, action, scene, epsilon)
-    if scene.competent is not None:
-        simulated &= scene.competent
-        doubtful = None if doubtful is None else jnp.where(scene.competent, doubtful, 1.0)
+    if scene.competent is not None and simulated is not None:
+        competent = scene.competent()
+        simulated &= competent
+        doubtful = None if doubtful is None else jnp.where(competent, doubtful, 1.0)
     if gives_way and doubtful is not None:
         simulated &= doubtful == 0
     return MiniBatches(replayed, simulated, rows, doubtful=doubtful)
@@ -150,7 +151,7 @@ def complete(
     if not isinstance(rows, Transition):
         rows, doubtful = actions_of(scene.env.spec).complete(agent, state, rows, scene)
     if doubtful is not None and scene.competent is not None:
-        doubtful |= ~scene.competent
+        doubtful |= ~scene.competent()
     if doubtful is not None and scene.instead is None:
         simulated &= ~doubtful
     replayed, weight = batch.replayed, batch.weight

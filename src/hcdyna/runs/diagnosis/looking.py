@@ -87,7 +87,7 @@ def look(
         doubt, spread = (scene.doubt, scene.spread) if asks else (None, None)
         doubtful = None if doubt is None or outcome is None else doubt(obs, action, outcome)
         if doubtful is not None and scene.competent is not None:
-            doubtful |= ~scene.competent
+            doubtful |= ~scene.competent()
         return Said(
             value=scene.value(obs),
             model=outcome,
