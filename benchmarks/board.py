@@ -179,8 +179,13 @@ def show(cells: list[dict[str, Any]], out: Path) -> None:
     lines = ["| environment | agent | " + " | ".join(f"{n:,} steps" for n in POINTS)
              + " | area under the curve | p against the best of SB3 | s a seed | seeds |",
              "| --- | --- |" + " --- |" * (len(POINTS) + 4)]  # fmt: skip
-    figure, axes = plt.subplots(1, len(worlds), figsize=(4 * len(worlds), 3.2), squeeze=False)
-    for axis, world in zip(axes[0], worlds, strict=True):
+    columns = min(3, len(worlds))
+    rows_of_panels = -(-len(worlds) // columns)
+    size = (4.2 * columns, 3.3 * rows_of_panels)
+    figure, axes = plt.subplots(rows_of_panels, columns, figsize=size, squeeze=False)
+    for axis in axes.flat[len(worlds) :]:
+        axis.set_axis_off()
+    for axis, world in zip(axes.flat, worlds, strict=False):
         rows = {
             who: [c for c in cells if (c["environment"], c["who"]) == (world, who)]
             for who in (*OURS, *TUNED.values())
@@ -193,7 +198,11 @@ def show(cells: list[dict[str, Any]], out: Path) -> None:
         best = max(peers, key=lambda who: areas[who].mean()) if peers else None
         for who, found in rows.items():
             steps, curves = np.array(found[0]["steps"]), np.array([c["returns"] for c in found])
-            axis.plot(steps, curves.mean(axis=0), label=f"{who} ({len(found)})")
+            colour = f"C{[*OURS, *TUNED.values()].index(who)}"
+            axis.plot(steps, curves.mean(axis=0), color=colour, label=f"{who} ({len(found)})")
+            if len(found) > 1:
+                _, low, high = mean_interval(curves)
+                axis.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
             words = [interval(curves[:, steps == n][:, 0]) if n in steps else "" for n in POINTS]
             p = ""
             if who in OURS and best is not None and min(len(found), len(rows[best])) > 1:
@@ -203,9 +212,11 @@ def show(cells: list[dict[str, Any]], out: Path) -> None:
             table.add_row(world if who == next(iter(rows)) else "", *row)
             lines.append("| " + " | ".join([world, *row]) + " |")
         axis.set_title(world)
-        axis.set_xlabel("environment steps")
         axis.legend(fontsize=7)
-    axes[0, 0].set_ylabel("return without exploration")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("return without exploration")
+    for axis in axes[-1]:
+        axis.set_xlabel("environment steps")
     figure.tight_layout()
     figure.savefig(out / "board.png", dpi=110)
     (out / "board.md").write_text("\n".join(lines) + "\n")
