@@ -67,7 +67,8 @@ def test_two_sweeps_on_one_store_share_their_cells(make_store, tmp_path, make_wo
     again, planned = add(small(), tmp_path / "store", calibrate=False)
     assert (planned.tasks, planned.listed) == ([], 4)
     assert len(again.place.names("work")) == 2
-    add(small(compare=[{"of": "x", "a": 1, "b": 2}]), tmp_path / "store", calibrate=False)
+    rates = {"of": "agent.learning_rate", "a": 0.5, "b": 1.0}
+    add(small(compare=[rates]), tmp_path / "store", calibrate=False)
     assert len(again.studies()) == 2, "a study that asks another question replaces the one before"
 
 
