@@ -3,8 +3,8 @@
     python benchmarks/board.py --out results/board
     python benchmarks/board.py --out results/board --seeds 3 --only CartPole-v1 --steps 20000
 
-Stable-Baselines3's agents have the tuned settings of rl-baselines3-zoo; ours have the preset `gym`
-for every environment, with search-control and without. Each agent is evaluated without exploration
+Stable-Baselines3's agents have the tuned settings of rl-baselines3-zoo; ours have one preset for
+each kind of task, with search-control and without. Each agent is evaluated without exploration
 every 1,000 steps. Every agent is a line of cells.jsonl, and what is there is not trained again;
 the tables and curves are drawn from that file. Needs torch and stable-baselines3: `make board`.
 """
@@ -32,6 +32,8 @@ from hcdyna.statistics.summaries import mean_interval
 
 EPISODES, EVERY = 5, 1_000
 OURS = {"hcdyna": {}, "hcdyna, replay alone": {"search_control": "replay"}}
+PRESETS = {"LunarLander-v3": "shaped"}
+"""Where rewards differ from step to step; elsewhere ours has the preset `gym`."""
 WIDE = {"policy_kwargs": {"net_arch": [256, 256]}}
 ZOO: dict[str, dict[str, dict[str, Any]]] = {
     "CartPole-v1": {"DQN": {
@@ -111,7 +113,7 @@ def main(options: Options) -> None:
 
 def ours(world: str, who: str, seeds: list[int], steps: int) -> Iterator[dict[str, Any]]:
     """All seeds in one program."""
-    settings = settings_named(world, steps=steps, **OURS[who])
+    settings = settings_named(world, PRESETS.get(world), steps=steps, **OURS[who])
     evaluation = Evaluation(every=EVERY, episodes=EPISODES, epsilon=0.0)
     start = time.perf_counter()
     run = train(replace(settings, evaluation=evaluation), seeds)

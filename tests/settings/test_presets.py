@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hcdyna import DQN, HillClimbing, LearnedModel, SettingsError, Uniform
+from hcdyna import DQN, HillClimbing, LearnedModel, MountainCar, SettingsError, Uniform
 from hcdyna.settings import presets
 from hcdyna.settings.shorthand import settings_named
 from parts_of_ours import Mixture
@@ -90,3 +90,22 @@ def test_gymnasium_environments_have_a_preset_of_their_own():
     assert found.model == LearnedModel()
     assert settings_named("CartPole-v1", agent=DQN(hidden=(8,)), steps=300).agent.hidden == (8,)
     assert settings_named("GridWorld").agent.learning_rate == 1e-4
+
+
+def test_python_can_name_a_preset():
+    found = settings_named("Acrobot-v1", preset="shaped", steps=300)
+    assert found.agent == DQN(1e-3, hidden=(64, 64), double=True, loss="huber")
+    assert found.training == settings_named("Acrobot-v1", steps=300).training
+    assert settings_named(MountainCar(), preset="authors") == dataclasses.replace(
+        presets.settings("authors", "MountainCar"), environment=MountainCar()
+    ), "an object takes what its name would, but stays as it is"
+    assert settings_named("GridWorld", preset="paper") == presets.settings("paper", "GridWorld")
+    for wrong in ("shape", 3):
+        with pytest.raises(SettingsError, match=r"preset = .*shaped"):
+            settings_named("Acrobot-v1", preset=wrong)
+
+
+def test_the_preset_for_continuous_actions_is_made_for_many_updates():
+    agent = settings_named("Pendulum-v1").agent
+    assert agent.layer_norm
+    assert agent.twin_critics

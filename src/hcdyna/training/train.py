@@ -42,7 +42,8 @@ def train(
     Several settings may differ only in numbers (learning rate, η, ε, n, ρ, …). Instead of settings
     you can pass an environment: a name, a Gymnasium id, an environment object or a function that
     makes one, with `options` such as search_control="hill_climbing" or steps=100_000. Fields of the
-    parts are given by name, such as learning_rate or evaluation_episodes.
+    parts are given by name, such as learning_rate or evaluation_episodes, and `preset` names where
+    all others come from.
 
     After every evaluation, `on_evaluation` and then `on_chunk` are called with all evaluations so
     far; training stops early if one returns True. `out` is the folder of the run. If it contains

@@ -55,6 +55,8 @@ def names() -> list[str]:
 
 def read(name: str) -> dict[str, Any]:
     """The content of a preset, by name or as the path of a YAML file, with what it is based on."""
+    if not isinstance(name, str):
+        raise SettingsError(f"preset = {shown(name)}: must be one of {', '.join(names())}")
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if path.parent == FOLDER and name not in names():
         raise SettingsError(
