@@ -377,6 +377,13 @@ def test_bad_input_is_answered_in_one_line(arguments, said, capsys, tmp_path, mo
     assert not list(tmp_path.iterdir()), "nothing was begun"
 
 
+def test_a_warning_is_said_once(capsys):
+    words = ["--env.kwargs", "render_mode=nonsense", "--steps", "5"]
+    assert main(["check-env", "CartPole-v1", *words]) == 0
+    said = capsys.readouterr().err
+    assert said.count("hcdyna: warning: ") == said.count("nonsense") == said.count("\n") == 1
+
+
 def test_tracking_in_tensorboard(tmp_path, capsys):
     pytest.importorskip("tensorboardX")
     folder = tmp_path / "run"
