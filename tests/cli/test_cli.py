@@ -252,6 +252,11 @@ def test_the_report_of_several_runs_is_not_written_over_that_of_one(
     assert Path("report.html").read_bytes() != before
 
 
+def test_a_folder_in_the_place_of_a_file_is_named(run, tmp_path, capsys):
+    for words in (["report", run], ["export", run, "--csv"]):
+        assert f"{tmp_path}: can't be written" in refused(capsys, *words, "--out", tmp_path)
+
+
 @pytest.mark.parametrize("only", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_reproduce_says_what_it_wrote(only, tmp_path, capsys):
     folder = tmp_path / "paper"
@@ -375,6 +380,13 @@ def test_bad_input_is_answered_in_one_line(arguments, said, capsys, tmp_path, mo
         return
     assert said in refused(capsys, *arguments)
     assert not list(tmp_path.iterdir()), "nothing was begun"
+
+
+def test_a_warning_is_said_once(capsys):
+    words = ["--env.kwargs", "render_mode=nonsense", "--steps", "5"]
+    assert main(["check-env", "CartPole-v1", *words]) == 0
+    said = capsys.readouterr().err
+    assert said.count("hcdyna: warning: ") == said.count("nonsense") == said.count("\n") == 1
 
 
 def test_tracking_in_tensorboard(tmp_path, capsys):

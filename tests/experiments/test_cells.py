@@ -117,6 +117,19 @@ def test_a_broken_cell_is_named(tmp_path):
         store.load(cell)
 
 
+@pytest.mark.parametrize("place", [8, 10])
+def test_a_cell_whose_archive_asks_for_the_impossible_is_named(place, tmp_path):
+    """A password, or an unknown way of compression."""
+    store, cell = CellStore(tmp_path), Cell(SMALL, 2)
+    store.save(cell, some_result())
+    path = store.folder / f"{cell.key}.npz"
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + place] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(RunError, match=rf"{cell.key}\.json: can't be read .* delete it"):
+        store.load(cell)
+
+
 @pytest.mark.parametrize("length", [0, 100, -30])
 def test_a_cell_whose_numbers_are_cut_off_is_named(length, tmp_path):
     store, cell = CellStore(tmp_path), Cell(SMALL, 3)

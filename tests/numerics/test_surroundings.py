@@ -27,6 +27,7 @@ IN_THE_WAY = {
     "JAX_NUM_CPU_DEVICES=100000": "JAX_NUM_CPU_DEVICES = 100000: must be from 1 to 1024",
     "JAX_NUM_CPU_DEVICES=abc": "JAX does not start with these variables: Invalid value",
     "JAX_DEFAULT_DEVICE=tpu": "JAX_DEFAULT_DEVICE = 'tpu': no device to run on",
+    "JAX_DISABLE_JIT=1": "JAX_DISABLE_JIT = True: must not be set, since a time step",
     "JAX_NO_TRACING=1": "JAX_NO_TRACING = True: must not be set",
     "JAX_NO_EXECUTION=1": "JAX_NO_EXECUTION = True: must not be set",
     "JAX_DEBUG_KEY_REUSE=1": "JAX_DEBUG_KEY_REUSE = True: must not be set",

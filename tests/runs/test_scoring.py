@@ -71,6 +71,23 @@ def test_our_domains_by_name_and_a_world_that_never_ends():
     assert lengths == 5_000
 
 
+class Wild:
+    """A policy for another world."""
+
+    def predict(self, obs, deterministic=True):
+        return 7
+
+
+class Faulty(gymnasium.Wrapper):
+    def step(self, action):
+        raise OSError("the motor is gone")
+
+
+def test_only_an_action_that_there_is_not_is_the_fault_of_the_policy():
+    with pytest.raises(OSError, match="the motor is gone"):
+        hcdyna.evaluate(Left(), Faulty(gymnasium.make("CartPole-v1")))
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -83,6 +100,7 @@ def test_our_domains_by_name_and_a_world_that_never_ends():
         ((Left(), 7), "env = 7: must be a Gymnasium environment"),
         ((Left(), lambda: 7), "must be a Gymnasium environment"),
         ((Left(), "CartPoll-v1"), "CartPoll-v1"),
+        ((Wild(), "CartPole-v1"), r"predict answers 7, .*; must be an action of Discrete\(2\)"),
     ],
 )
 def test_bad_input_is_refused_in_a_line(arguments, problem):

@@ -97,7 +97,7 @@ def test_what_is_not_whole_is_refused(value):
         Training(steps=value)
 
 
-@pytest.mark.parametrize("value", [1e39, -1e39, 10**400])
+@pytest.mark.parametrize("value", [1e39, -1e39, 10**400, np.float16("inf"), np.longdouble("1e39")])
 def test_what_single_precision_has_no_place_for_is_refused(value):
     with pytest.raises(SettingsError, match=r"HillClimbing.eta = .*: must be a finite number"):
         HillClimbing(eta=value)

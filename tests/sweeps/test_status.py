@@ -2,6 +2,9 @@ import dataclasses
 import json
 import time
 
+import pytest
+
+from hcdyna.settings.errors import RunError
 from hcdyna.sweeps.status import duration, status
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.tasks import named
@@ -42,7 +45,8 @@ def test_ten_thousand_cells_are_looked_at_within_two_seconds(make_store):
         dataclasses.replace(task, id=named([f"{i}"]), keys=(named(["key", f"{i}"]),))
         for i in range(10_000)
     ]
-    (folder / "work/many-1.jsonl").write_text("".join(f"{x.line()}\n" for x in many))
+    lines = "".join(f"{x.line()}\n" for x in many)
+    (folder / f"work/many-{named([lines])[:8]}.jsonl").write_text(lines)
     for name in ("cells", "done"):
         (folder / name).mkdir(exist_ok=True)
     for each in many[:5_000]:
@@ -53,6 +57,33 @@ def test_ten_thousand_cells_are_looked_at_within_two_seconds(make_store):
     now = status(SweepStore.open(folder))
     assert time.process_time() - begin < 2.0
     assert (now.done, now.total) == (5_000, 10_001)
+
+
+def test_damaged_notes_do_not_hide_the_others(make_store):
+    store = make_store()
+    one, two, three, four = store.tasks()
+    for task in (one, two, three, four):
+        store.done(task, {"seconds": 4.0, "agents": 2, "steps": 60})
+    before = status(store)
+    for task, text in ((one, b'{"seconds" 4.0}'), (two, b"\xff"), (three, b'{"seconds": "x"}')):
+        store.place.write(f"done/{task.id}.json", text)
+    assert status(store) == before
+    store.place.write(f"failed/{one.id}.json", b'{"failurfs": 1}')
+    assert status(store).failures
+    assert store.fail(one, "ValueError: no")["failures"] == 1
+
+
+def test_a_file_of_tasks_that_was_changed_is_noticed(make_store):
+    """Each bit of it decides what is trained."""
+    store = make_store()
+    (name,) = store.place.names("work")
+    content = store.place.read(f"work/{name}")
+    for place in range(0, len(content), 97):
+        changed = bytearray(content)
+        changed[place] ^= 1 << (place % 8)
+        store.place.write(f"work/{name}", bytes(changed))
+        with pytest.raises(RunError, match=f"work/{name}: damaged: "):
+            SweepStore.open(store.place.root).tasks()
 
 
 def test_durations():

@@ -50,12 +50,17 @@ def test_a_sweep_from_the_command_line(file, tmp_path, capsys, make_store, make_
         ("sweep none.yaml", "none.yaml: no such file"),
         ("sweep small.yaml --options x", "--options x: must be name=value"),
         ("sweep small.yaml --on mars", "invalid choice"),
+        ("sweep small.yaml --dry-run --store small.yaml", "small.yaml is not a folder"),
+        ("sweep small.yaml --dry-run --store small.yaml/x", "small.yaml is not a folder"),
+        ("sweep odd.yaml --dry-run", "odd.yaml: Training.stepss"),
+        ("sweep odd.yaml", "odd.yaml: Training.stepss"),
         ("work nowhere", "nowhere: not the store of a sweep"),
         ("status nowhere", "nowhere: not the store of a sweep"),
     ],
 )
 def test_mistakes_get_one_line(words, said, file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.yaml").write_text("settings: {training.stepss: 3}")
     assert main(words.split()) == 2
     printed = capsys.readouterr().err
     assert said in printed

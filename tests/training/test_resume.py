@@ -330,7 +330,8 @@ def test_a_trained_agent_acts_and_is_evaluated(whole):
     assert agent.predict(many).shape == agent.value(many).shape == (7,)
     with pytest.raises(SettingsError, match="shape"):
         agent.predict([0.1, 0.2, 0.3])
-    for wrong in ([np.nan, 0.1], [1e300, 0.1], None, "x", [[1, 2], [3]]):
+    half = np.array([np.inf, 0.1], np.float16)
+    for wrong in ([np.nan, 0.1], [1e300, 0.1], half, None, "x", [[1, 2], [3]]):
         with pytest.raises(SettingsError, match=r"obs = .*: must be finite numbers"):
             agent.predict(wrong)
     for episodes in ("x", 2.5, 10**12):

@@ -4,6 +4,7 @@ Nothing heavy is imported before a command needs it, so that help comes at once.
 """
 
 import contextlib
+import functools
 import importlib
 import os
 import sys
@@ -103,8 +104,9 @@ def run(command: str, arguments: list[str]) -> None:
         raise SettingsError(f"unknown command {command!r}: {hint}known: {', '.join(COMMANDS)}")
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        # In one line, without the place in the code.
-        warnings.showwarning = lambda message, *place, **more: say(f"hcdyna: warning: {message}")
+        # Once each, in one line, without the place in the code.
+        once = functools.cache(say)
+        warnings.showwarning = lambda message, *place, **more: once(f"hcdyna: warning: {message}")
         import_jax_if_told()
         module = command.replace("-", "_")
         importlib.import_module(f"hcdyna.cli.commands.{module}").main(arguments)

@@ -132,7 +132,10 @@ class CellStore:
             with np.load(arrays) as found:
                 seen = {n.removeprefix("seen:"): found[n] for n in found if n.startswith("seen:")}
                 return Result(found["steps"], found["returns"], found["diverged"], seen, record)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (
+            *(OSError, ValueError, KeyError, EOFError, RuntimeError),
+            *(zipfile.BadZipFile, zlib.error),
+        ) as error:
             raise RunError(
                 f"{description}: can't be read ({error}); delete it to run it again"
             ) from None

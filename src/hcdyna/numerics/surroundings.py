@@ -21,6 +21,7 @@ IN_THE_WAY: dict[str, tuple[tuple[Any, ...], str]] = {
     "jax_numpy_dtype_promotion": (("strict",), "programs mix types of numbers"),
     "jax_numpy_rank_promotion": (("raise",), "programs mix ranks of arrays"),
     "jax_debug_key_reuse": ((True,), "a program may look at a key twice"),
+    "jax_disable_jit": ((True,), "a time step would take seconds"),
     "jax_no_execution": ((True,), "nothing could be trained"),
     "jax_no_tracing": ((True,), "nothing could be compiled"),
     **{

@@ -13,7 +13,7 @@ import jax
 
 from hcdyna.version import __version__
 
-CHANGES_BITS = ("hcdyna", "jax", "jaxlib", "device")
+CHANGES_BITS = ("hcdyna", "jax", "jaxlib", "device", "random numbers")
 
 
 def describe(settings: list[dict[str, Any]], seeds: list[int], kernels: str) -> dict[str, Any]:
@@ -41,7 +41,15 @@ def versions() -> dict[str, str]:
         "platform": platform.platform(),
         "device": devices[0].device_kind,
         "devices": str(len(devices)),
+        "random numbers": random_numbers(),
     }
+
+
+def random_numbers() -> str:
+    """How JAX makes them: JAX_DEFAULT_PRNG_IMPL, and whether JAX_THREEFRY_PARTITIONABLE is off."""
+    config: Any = jax.config
+    usual = config.jax_threefry_partitionable
+    return f"{config.jax_default_prng_impl}{'' if usual else ', not partitionable'}"
 
 
 def commit() -> str | None:

@@ -97,11 +97,25 @@ def in_world(
                 action = agent.predict(obs, deterministic=deterministic)
                 # Stable-Baselines3 answers with a state of its own besides.
                 action = action[0] if isinstance(action, tuple) else action
-                obs, reward, terminated, truncated, _ = world.step(action)
+                obs, reward, terminated, truncated, _ = stepped(world, action)
                 returns[number] += float(reward)
                 lengths[number] += 1
                 over = bool(terminated or truncated)
     return returns, lengths
+
+
+def stepped(world: gymnasium.Env, action: Any) -> tuple[Any, ...]:
+    """What the environment answers; SettingsError if it fails on an action that it has not."""
+    try:
+        return world.step(action)
+    except Exception:
+        space = getattr(world, "action_space", None)
+        if space is None or space.contains(action):
+            raise
+        raise SettingsError(
+            f"agent: predict answers {shown(action)}, and the environment refuses it; must be an "
+            f"action of {space}"
+        ) from None
 
 
 def made(env: Any) -> gymnasium.Env:

@@ -102,7 +102,7 @@ class TrainedAgent:
             rows = np.asarray(obs)
         except ValueError:  # rows of different lengths
             rows = np.asarray(None)
-        if rows.dtype.kind not in "biuf" or not (np.abs(rows) <= LARGEST).all():
+        if rows.dtype.kind not in "biuf" or not (np.abs(rows) <= np.float64(LARGEST)).all():
             raise SettingsError(f"obs = {shown(obs)}: must be finite numbers, of single precision")
         if rows.shape != shape and rows.shape[1:] != shape:
             many = ("n", *shape)

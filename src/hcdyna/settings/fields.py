@@ -181,8 +181,11 @@ def settled(value: Any, hint: Any) -> Any:
 
 def is_real(value: Any) -> bool:
     """Whether this is a number that single precision has a place for."""
-    number: Any = value
-    return isinstance(value, numbers.Real) and bool(abs(number) <= LARGEST)
+    if not isinstance(value, numbers.Real):
+        return False
+    # NumPy would bring the bound to the type of the number: infinity in float16.
+    number: Any = value if isinstance(value, numbers.Rational) else float(value)
+    return bool(abs(number) <= LARGEST)
 
 
 def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | None:

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from hcdyna.numerics.files import explained, write
+from hcdyna.settings.errors import RunError
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 """What file systems without hard links answer to one."""
@@ -18,6 +19,9 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        found = next(place for place in (root, *root.absolute().parents) if place.exists())
+        if not found.is_dir():
+            raise RunError(f"{root}: can't be a store: {found} is not a folder")
 
     def __str__(self) -> str:
         return str(self.root)

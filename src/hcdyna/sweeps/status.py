@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from hcdyna.settings.fields import is_real
 from hcdyna.settings.words import count
 from hcdyna.sweeps import leases
 from hcdyna.sweeps.store import SweepStore
@@ -148,10 +148,13 @@ def speed(store: SweepStore, known: Container[str]) -> float | None:
     steps = seconds = 0.0
     names = [x for x in store.place.names("done") if x.removesuffix(".json") in known]
     for name in names[:SAMPLE]:
-        note = json.loads(store.place.read(f"done/{name}") or b"{}")
-        steps += note.get("agents", 0) * note.get("steps", 0)
-        seconds += note.get("seconds", 0)
-    return steps / seconds if seconds else None
+        note = leases.read(store.place, f"done/{name}") or {}
+        numbers: list[Any] = [note.get(name) for name in ("agents", "steps", "seconds")]
+        if all(map(is_real, numbers)):  # a damaged note says nothing
+            agents, taken, took = numbers
+            steps += agents * taken
+            seconds += took
+    return steps / seconds if seconds > 0 else None
 
 
 def duration(seconds: float) -> str:

@@ -136,8 +136,10 @@ class SweepStore:
         """All tasks of all studies; what was read before is not read again."""
         for name in self.place.names("work"):
             if name not in self._read:
-                text = (self.place.read(f"work/{name}") or b"").decode()
                 try:
+                    text = (self.place.read(f"work/{name}") or b"").decode()
+                    if named([text])[:8] != name.removesuffix(".jsonl").rpartition("-")[2]:
+                        raise ValueError("it is not what its name says")
                     self._read[name] = [Task.read(line) for line in text.splitlines()]
                 except (ValueError, KeyError, TypeError, RecursionError) as error:
                     raise RunError(f"{self.place}/work/{name}: damaged: {error}") from None
@@ -192,8 +194,8 @@ class SweepStore:
 
     def fail(self, task: Task, error: str, aside: bool = False) -> dict[str, Any]:
         """Note a failure; `aside`: this task is not to be tried again."""
-        before = self.failure(task.id) or {"failures": 0}
-        failures = before["failures"] + 1
+        before = (self.failure(task.id) or {}).get("failures")
+        failures = 1 + (before if isinstance(before, int) else 0)  # the note may be damaged
         about = {"failures": failures, "error": error, "aside": aside or failures >= MOST_FAILURES}
         self.place.write(f"failed/{task.id}.json", json.dumps(about).encode())
         return about

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import worlds_of_ours  # noqa: F401  (registers the environments)
+import worlds_of_ours  # registers the environments
 
 from hcdyna import RunError, SettingsError
 from hcdyna.gymnasium.theirs.environment import Hosted
@@ -40,6 +40,12 @@ def test_signals_to_all_processes_of_a_terminal_do_not_reach_those_of_environmen
     """Else Ctrl-C while they start ends them, and they can't be made."""
     (env,) = Worlds(Hosted("worlds_of_ours:Walk-v0", processes="on"), 1).envs
     assert os.getpgid(env.process.pid) != os.getpgrp()
+
+
+def test_what_is_imported_there_is_not_said_again(capfd):
+    hosted = Hosted(factory=worlds_of_ours.Walk, processes="on")
+    Worlds(hosted, 1).close()
+    assert capfd.readouterr().err == ""
 
 
 def test_the_same_bits_in_processes():

@@ -24,6 +24,8 @@ from hcdyna.training.packed_steps import PackedSteps, PackedTests
         ([np.nan, 1.0], np.float32, False),
         ([-1e39, 1.0], np.float64, False),  # not in float32
         ([3e38, 1e-300], np.float64, True),
+        ([6e4, -6e4], np.float16, True),
+        ([np.inf, 1.0], np.float16, False),
         ([127, -128], np.int8, True),  # the sum of their squares is not in int8
         ([1, 0], np.bool_, True),
     ],

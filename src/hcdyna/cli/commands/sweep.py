@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.search:
         from hcdyna.sweeps.search import search
 
-        with following() as follow:
+        with naming(options.study), following() as follow:
             best = search(study, folder, options.on, resources, show, follow)
         show(f"{best}: the winner, as a preset")
         return
@@ -72,9 +72,12 @@ def main(arguments: Sequence[str]) -> None:
     if options.dry_run:
         there = place_of(folder).read("store.json") is not None
         known = SweepStore.open(folder) if there else None
-        show(sweep.plan(study, known, workers, options.calibrate).line())
+        with naming(options.study):
+            planned = sweep.plan(study, known, workers, options.calibrate)
+        show(planned.line())
         return
-    store, planned = sweep.add(study, folder, workers, options.calibrate)
+    with naming(options.study):
+        store, planned = sweep.add(study, folder, workers, options.calibrate)
     show(planned.line())
     if options.retry:
         show(f"{count(store.retry(), 'task')} to be tried again")
@@ -85,6 +88,15 @@ def main(arguments: Sequence[str]) -> None:
         raise RunError(f"{count(end.aside, 'cell')} set aside; --retry tries them again")
     if not end.finished:
         show(f"look at it with: hcdyna status {folder} --watch")
+
+
+@contextmanager
+def naming(study: Path) -> Iterator[None]:
+    """Name the file in an error of a study that can't be trained."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f"{study}: {error}") from None
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:

@@ -38,7 +38,7 @@ def check_environment(hosted: Hosted, steps: int = STEPS) -> dict[str, str]:
             starts.append(worlds.reset(0))
     seconds = time.perf_counter() - start
     worlds.close()
-    states = np.stack(starts + reached)
+    states = np.stack(starts + reached).astype(np.float64)
     names = named_variables(hosted, spec.low.size)
     return {
         "observations": observations(names),

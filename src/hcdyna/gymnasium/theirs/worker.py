@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from typing import Any, BinaryIO
 
 from hcdyna.gymnasium.theirs.failure import text_of
@@ -74,6 +75,8 @@ def main() -> None:
         # It is for the other process to decide. Unlike SIG_IGN, programs started here don't inherit
         # this.
         signal.signal(number, lambda number, frame: None)
+    # The other process has said so before.
+    warnings.filterwarnings("ignore", "importing .*, which is named in the settings")
     end_with(int(sys.argv[2]))
     # What the environment prints must not get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
