@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +11,7 @@ import worlds_of_ours  # noqa: F401  (registers the environments)
 
 import hcdyna
 from hcdyna import (
+    DDPG,
     DQN,
     Evaluation,
     HillClimbing,
@@ -24,7 +26,7 @@ from hcdyna import (
 )
 from hcdyna.cli import main
 from hcdyna.gymnasium.theirs.checking import check_environment
-from hcdyna.gymnasium.theirs.environment import Hosted
+from hcdyna.gymnasium.theirs.environment import Hosted, to_action
 from hcdyna.models import from_function
 
 SMALL = Settings(
@@ -226,3 +228,13 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     assert "Train with: hcdyna train --env worlds_of_ours:Walk-v0 " in printed
     assert main(["check-env", "Pictures-v0"]) == 2
     assert "images need an encoder" in capsys.readouterr().err
+
+
+def test_an_agent_that_diverged_sends_no_nan_to_its_environment():
+    wild = DDPG(actor_learning_rate=1e30, critic_learning_rate=1e30, hidden=(8,))
+    options = {"steps": 90, "warmup": 40, "evaluation_every": 45, "search_control": "replay"}
+    run = train("Pendulum-v1", agent=wild, **options, progress=False)
+    assert run.diverged[0, :, -1].all()
+    assert np.isfinite(run.returns).all()
+    space = gymnasium.make("Pendulum-v1").action_space
+    assert to_action(space, np.array([np.nan])) == pytest.approx(0.0)

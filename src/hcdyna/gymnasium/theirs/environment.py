@@ -145,9 +145,10 @@ def longest_episode(spec: Spec) -> int:
 
 
 def to_action(space: spaces.Space, action: np.ndarray) -> Any:
-    """Our action, an index or numbers in [−1, 1], as one of the environment's."""
+    """Our action, an index or numbers in [−1, 1], as one of the environment's. An agent that has
+    diverged does nothing in particular: no environment is given a NaN."""
     if isinstance(space, spaces.Discrete):
         return int(action) + int(space.start)
     assert isinstance(space, spaces.Box)
-    share = (np.clip(action, -1.0, 1.0) + 1.0) / 2.0
+    share = (np.clip(np.nan_to_num(action), -1.0, 1.0) + 1.0) / 2.0
     return (space.low + share * (space.high - space.low)).astype(space.dtype)
