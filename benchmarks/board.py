@@ -138,9 +138,12 @@ def peer_of(world: str, kind: str, seed: int, steps: int) -> dict[str, Any]:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.noise import NormalActionNoise
+    from stable_baselines3.common.vec_env import DummyVecEnv
 
-    env, test = gymnasium.make(world), gymnasium.make(world)
-    test.reset(seed=seed + 1_000_000)
+    env = gymnasium.make(world)
+    # As many environments as episodes, one episode in each: all are asked for in one forward pass.
+    test = DummyVecEnv([lambda: gymnasium.make(world)] * EPISODES)
+    test.seed(seed + 1_000_000)
     options = dict(ZOO[world][kind])
     if "exploration_fraction" in options:  # over as many steps as there
         share = options["exploration_fraction"] * ZOO_STEPS[world] / steps

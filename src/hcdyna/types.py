@@ -120,6 +120,7 @@ class Perceptron(NamedTuple):
     double: bool = False
     huber: bool = False
     max_gradient: float = 0.0
+    target_rate: float = 1.0
 
 
 class Agent(NamedTuple):
@@ -144,6 +145,8 @@ class Agent(NamedTuple):
     """state, obs [d], normal numbers [size] → an action with this noise. None: the greedy one."""
     perceptron: Perceptron | None = None
     """Set by Q-learning with our perceptron, for which there are kernels."""
+    shown: Agent | None = None
+    """As evaluations see it, where that differs: with other parameters of the same state."""
     plan: Callable[[Any, Any, Array | None], tuple[Any, Info]] | None = None
     """state, mini-batches, how many → n × `update` in one call; set only by `accelerate`."""
 

@@ -1,4 +1,7 @@
-"""What came after DQN, by hand: double Q, a dueling network, Huber's loss, a bound on gradients."""
+"""What came after DQN, by hand: double Q, a dueling network, Huber's loss, a bound on gradients,
+soft targets, and evaluations with averaged parameters."""
+
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +19,7 @@ from hcdyna import (
     Settings,
     SettingsError,
     Training,
+    load,
     train,
 )
 from hcdyna.agents.dqn import cut, double, dueling, q_learning
@@ -113,6 +117,65 @@ def test_sizes_of_the_two_networks():
     for agent, outputs in ((DQN(dueling=True), 5), (DQN(double=True), 4)):
         params = agent.build(spec).init(KEY).params
         assert [layer.bias.shape for layer in params] == [(32,), (32,), (outputs,)]
+
+
+def test_a_soft_target_moves_by_its_share():
+    start, soft, _ = updated(DQN(target_period=1, target_rate=0.25))
+    expected = start.target + 0.25 * (soft.params - start.target)
+    np.testing.assert_allclose(soft.target, expected, rtol=1e-6)
+    assert not np.array_equal(soft.params, start.params)
+    _, copied, _ = updated(DQN(target_period=1))
+    np.testing.assert_array_equal(copied.target, copied.params)
+    _, later, _ = updated(DQN(target_period=2, target_rate=0.25))
+    np.testing.assert_array_equal(later.target, start.target)
+
+
+def test_the_average_follows_the_network_and_evaluations_see_it():
+    agent = DQN(average_rate=0.25).build(GridWorld().build().spec)
+    start, obs = agent.init(KEY), jnp.array([0.2, 0.7])
+    moved = start._replace(params=jax.tree.map(lambda x: x + 1.0, start.params))
+    once = agent.advance(KEY, moved)
+    for old, new in zip(*map(jax.tree.leaves, (start.params, once.average)), strict=True):
+        np.testing.assert_allclose(new, old + 0.25, rtol=1e-5)
+    jax.tree.map(np.testing.assert_array_equal, once.params, moved.params)
+    as_if = once._replace(params=once.average)
+    assert agent.shown.value(once, obs) == agent.value(as_if, obs) != agent.value(once, obs)
+    assert agent.shown.q(once, obs, 1) == agent.q(as_if, obs, 1)
+    # Parameters of which the latest say "up" and the average says "down".
+    last = as_if.params[-1]
+    up, down = (last._replace(bias=last.bias.at[a].set(1e6)) for a in (0, 1))
+    torn = once._replace(params=(*as_if.params[:-1], up), average=(*as_if.params[:-1], down))
+    assert (agent.greedy(torn, obs), agent.shown.greedy(torn, obs)) == (0, 1)
+    assert (agent.act(KEY, torn, obs, 0.0), agent.shown.act(KEY, torn, obs, 0.0)) == (0, 1)
+
+
+def test_without_an_average_nothing_more_is_kept():
+    agent = DQN().build(GridWorld().build().spec)
+    assert agent.shown is None and agent.advance is None
+    state = agent.init(KEY)
+    kept = (state.params, state.target, state.optimiser, state.updates)
+    assert len(jax.tree.leaves(state)) == len(jax.tree.leaves(kept))
+
+
+def test_a_run_is_the_same_and_its_policy_is_the_average(tmp_path):
+    settings = Settings(
+        agent=DQN(1e-2, average_rate=0.05),
+        search_control=HillClimbing(steps=10, queue_size=100),
+        training=Training(steps=60, warmup=20, planning_steps=2, batch_size=8, replay_size=100),
+        evaluation=Evaluation(every=30),
+    )
+    run = train(settings, out=tmp_path / "run")
+    usual = train(replace(settings, agent=DQN(1e-2)))
+    state = run.state(0).agent
+    jax.tree.map(np.testing.assert_array_equal, state.params, usual.state(0).agent.params)
+    obs = [0.3, 0.6]
+    assert run.agent().value(obs) != usual.agent().value(obs)
+    alone = DQN(1e-2).build(GridWorld().build().spec)
+    expected = alone.value(state._replace(params=state.average, average=()), jnp.array(obs))
+    np.testing.assert_allclose(run.agent().value(obs), expected, rtol=1e-6)
+    path = run.agent().save(tmp_path / "agent.safetensors")
+    assert load(path).value(obs) == run.agent().value(obs)
+    assert load(tmp_path / "run").agent().value(obs) == run.agent().value(obs)
 
 
 @pytest.mark.slow

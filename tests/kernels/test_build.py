@@ -58,6 +58,7 @@ def test_the_sources_compile(kernel, more, tmp_path, monkeypatch):
         (GridWorld(), Perceptron((32,), "relu", 1e-3, 1_000), "two layers"),
         (GridWorld(), Perceptron((48, 48), "relu", 1e-3, 1_000), "exist for layers"),
         (GridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000, double=True), "double, loss"),
+        (GridWorld(), Perceptron((32, 32), "relu", 1e-3, 1, target_rate=0.01), "or target_rate"),
         (TabularGridWorld(), Perceptron((32, 32), "relu", 1e-3, 1_000), "continuous states"),
     ],
 )

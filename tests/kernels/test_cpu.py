@@ -144,7 +144,11 @@ def flat(tree):
 
 @pytest.mark.parametrize(
     ("world", "options"),
-    [(PLAIN, {}), (OTHER, {"double": True, "loss": "huber", "max_gradient": 0.5})],
+    [
+        (PLAIN, {}),
+        (PLAIN, {"target_period": 1, "target_rate": 0.1}),
+        (OTHER, {"double": True, "loss": "huber", "max_gradient": 0.5}),
+    ],
 )
 def test_updates_are_the_same(world, options):
     """What is learned in n updates: within 1e-5 of the size of the change, for 99% of agents."""

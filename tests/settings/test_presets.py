@@ -87,6 +87,9 @@ def test_gymnasium_environments_have_a_preset_of_their_own():
         preset, training=dataclasses.replace(preset.training, steps=300)
     )
     assert found.agent.learning_rate == 1e-3
+    assert (found.agent.target_period, found.agent.target_rate) == (1, 0.005), "soft targets"
+    assert found.agent.average_rate == 0.01
+    assert presets.settings("paper", "GridWorld").agent == DQN()
     assert found.model == LearnedModel()
     assert settings_named("CartPole-v1", agent=DQN(hidden=(8,)), steps=300).agent.hidden == (8,)
     assert settings_named("GridWorld").agent.learning_rate == 1e-4
@@ -94,8 +97,11 @@ def test_gymnasium_environments_have_a_preset_of_their_own():
 
 def test_python_can_name_a_preset():
     found = settings_named("Acrobot-v1", preset="shaped", steps=300)
-    assert found.agent == DQN(1e-3, hidden=(64, 64), double=True, loss="huber")
-    assert found.training == settings_named("Acrobot-v1", steps=300).training
+    usual = settings_named("Acrobot-v1", steps=300)
+    assert found.agent == dataclasses.replace(
+        usual.agent, hidden=(64, 64), double=True, loss="huber"
+    )
+    assert found.training == usual.training
     assert settings_named(MountainCar(), preset="authors") == dataclasses.replace(
         presets.settings("authors", "MountainCar"), environment=MountainCar()
     ), "an object takes what its name would, but stays as it is"

@@ -1,9 +1,11 @@
 """DQN: Q-learning with a network, mini-batches and a target network (Mnih et al., 2015).
 
 What came after it are options, off by default: double Q (van Hasselt et al., 2016), a dueling
-network (Wang et al., 2016), Huber's loss, and a bound on the gradient.
+network (Wang et al., 2016), Huber's loss, a bound on the gradient, soft targets, and evaluations
+with averaged parameters (Polyak & Juditsky, 1992).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -30,6 +32,8 @@ class DQNState(NamedTuple):
     target: Any
     optimiser: adam.AdamState
     updates: Array
+    average: Any = ()
+    """θ̄, where evaluations act with it"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class DQN:
     """Nonlinearity of the hidden layers."""
     target_period: int = number(1_000, at_least=1, at_most=MOST)
     """τ: Q′ ← Q every this many updates."""
+    target_rate: float = later(1.0, before=1.0, above=0, at_most=1, static=True)
+    """θ′ ← θ′ + target_rate·(θ − θ′) at those updates; 1: a copy."""
+    average_rate: float = later(0.0, before=0.0, at_least=0, at_most=1, static=True)
+    """θ̄ ← θ̄ + average_rate·(θ − θ̄) on every real step; evaluations act with θ̄. 0: with θ."""
     double: bool = later(False, before=False)
     """Double DQN: Q chooses the action in s′, Q′ evaluates it; off: Q′ does both."""
     dueling: bool = later(False, before=False)
@@ -81,6 +89,7 @@ class DQN:
             self.double,
             self.loss == "huber",
             self.max_gradient,
+            self.target_rate,
         )
         return agent._replace(perceptron=known)
 
@@ -119,7 +128,8 @@ def q_learning(network: Network, num_actions: int, how: DQN) -> Agent:
     def init(key: Key) -> DQNState:
         params = network.init(key)
         target = jax.tree.map(jnp.copy, params)
-        return DQNState(params, target, adam.init(params), jnp.zeros((), jnp.int32))
+        average = jax.tree.map(jnp.copy, params) if how.average_rate > 0 else ()
+        return DQNState(params, target, adam.init(params), jnp.zeros((), jnp.int32), average)
 
     def loss(
         params: Any, target: Any, batch: Transition, weight: Array | None
@@ -149,9 +159,10 @@ def q_learning(network: Network, num_actions: int, how: DQN) -> Agent:
         params, optimiser = adam.update(gradient, state.optimiser, state.params, how.learning_rate)
         updates = state.updates + 1
         copy = updates % how.target_period == 0
-        target = jax.tree.map(lambda q, old: jnp.where(copy, q, old), params, state.target)
+        newer = params if how.target_rate == 1 else nearer(state.target, params, how.target_rate)
+        target = jax.tree.map(lambda new, old: jnp.where(copy, new, old), newer, state.target)
         info = {"loss": error, "mean_q": mean_q, "td_error": each}
-        return DQNState(params, target, optimiser, updates), info
+        return DQNState(params, target, optimiser, updates, state.average), info
 
     def greedy(state: DQNState, obs: Array) -> Array:
         return jnp.argmax(network.apply(state.params, obs)).astype(jnp.int32)
@@ -170,7 +181,29 @@ def q_learning(network: Network, num_actions: int, how: DQN) -> Agent:
     def target(state: DQNState, obs: Array) -> Array:
         return jnp.max(network.apply(state.target, obs))
 
-    return Agent(init, act, greedy, value, update, q, target)
+    def advance(key: Key, state: DQNState) -> DQNState:
+        return state._replace(average=nearer(state.average, state.params, how.average_rate))
+
+    agent = Agent(init, act, greedy, value, update, q, target)
+    if how.average_rate == 0:
+        return agent
+
+    def averaged(function: Callable[..., Array], at: int) -> Callable[..., Array]:
+        def on_average(*given: Any) -> Array:
+            state = given[at]._replace(params=given[at].average)
+            return function(*given[:at], state, *given[at + 1 :])
+
+        return on_average
+
+    shown = agent._replace(
+        act=averaged(act, 1), greedy=averaged(greedy, 0), value=averaged(value, 0), q=averaged(q, 0)
+    )
+    return agent._replace(advance=advance, shown=shown)
+
+
+def nearer(old: Any, new: Any, rate: float) -> Any:
+    """The parameters `old`, moved towards `new` by a share of the difference."""
+    return jax.tree.map(lambda x, y: x + rate * (y - x), old, new)
 
 
 def cut(gradient: Any, longest: float) -> Any:

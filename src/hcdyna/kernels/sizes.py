@@ -32,7 +32,9 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
     if perceptron.hidden[0] not in HIDDEN:
         return f"hidden = {perceptron.hidden}: kernels exist for layers of {HIDDEN}"
     if learns_otherwise(perceptron):
-        return "double, loss or max_gradient: kernels for GPUs know DQN as it was in 2015"
+        return (
+            "double, loss, max_gradient or target_rate: kernels for GPUs know DQN as it was in 2015"
+        )
     if spec.num_states is not None or spec.num_actions is None:
         return f"{spec.name}: kernels need continuous states and discrete actions"
     if not isinstance(env.project, Box):
@@ -44,7 +46,8 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
 
 def learns_otherwise(perceptron: Perceptron) -> bool:
     """Whether its updates are not those of plain DQN."""
-    return perceptron.double or perceptron.huber or perceptron.max_gradient > 0
+    soft = perceptron.max_gradient > 0 or perceptron.target_rate < 1
+    return perceptron.double or perceptron.huber or soft
 
 
 def sizes(perceptron: Perceptron, env: Environment) -> dict[str, int]:

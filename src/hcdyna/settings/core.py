@@ -207,8 +207,9 @@ def _copy(value: Any, changes: Any) -> Any:
 
 
 def agent_of(settings: Settings, spec: Any) -> Any:
-    """The agent that some settings build for an environment."""
-    return built(settings.agent, {"spec": spec, "training": settings.training})
+    """The agent that some settings build for an environment, as evaluations see it."""
+    agent = built(settings.agent, {"spec": spec, "training": settings.training})
+    return agent if agent.shown is None else agent.shown
 
 
 def built(part: Any, given: dict[str, Any]) -> Any:

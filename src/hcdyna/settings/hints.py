@@ -17,6 +17,8 @@ OTHER_WORDS = {
     "learning_starts": "warmup",
     "train_freq": "update_every",
     "target_update_interval": "target_period",
+    "tau": "target_rate",
+    "polyak": "target_rate",
     "hidden_sizes": "hidden",
     "net_arch": "hidden",
     "max_grad_norm": "max_gradient",

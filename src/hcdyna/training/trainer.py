@@ -21,7 +21,7 @@ from hcdyna.runs.record import describe, warn_of_changes
 from hcdyna.runs.run import Run
 from hcdyna.runs.saving import Saving, interruptions
 from hcdyna.runs.store import Store, step_of
-from hcdyna.settings import Settings, agent_of
+from hcdyna.settings import Settings, built
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
@@ -47,7 +47,8 @@ class Saved(NamedTuple):
 def kernels_used(settings: Settings) -> str:
     """Whether the fused GPU kernels run, or why they don't, wholly or in part."""
     env = settings.environment.build()
-    return accelerate(settings, env, agent_of(settings, env.spec)).said
+    agent = built(settings.agent, {"spec": env.spec, "training": settings.training})
+    return accelerate(settings, env, agent).said
 
 
 class Trainer:

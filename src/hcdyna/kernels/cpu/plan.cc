@@ -107,6 +107,15 @@ static float clipped(const Parameters& gradient, float most) {
   return length > most ? most / length : 1.f;
 }
 
+// What a target becomes: a copy of the parameters, or nearer to them by a share of the difference.
+static void follow(Parameters& target, const Parameters& own, float share) {
+  if (share == 1.f) {
+    target = own;
+    return;
+  }
+  for (int i = 0; i < PARAMETERS; ++i) target.at[i] += share * (own.at[i] - target.at[i]);
+}
+
 // Arguments and results come in the order in which they are taken here.
 static void plan(Call call) {
   static thread_local Room* own = nullptr;
@@ -124,7 +133,7 @@ static void plan(Call call) {
   float *new_power1 = call.out(), *new_power2 = call.out();
   int* new_updates = call.out<int>();
   float *loss = call.out(), *mean_q = call.out();
-  const float *learning_rate = call.in(), *max_gradient = call.in();
+  const float *learning_rate = call.in(), *max_gradient = call.in(), *target_rate = call.in();
   const int* count = call.in<int>();
   const long n = size_of(call.argument(call.given), 2), r = size_of(call.argument(call.given), 1);
   Batches batch{};
@@ -158,8 +167,8 @@ static void plan(Call call) {
                 Adam{learning_rate[agent] / (1.f - first), 1.f / (1.f - second)});
         renew_last(room.net), renew_back(room.net);
         if (made % period == 0) {
-          room.target.own = room.net.own;
-          std::memcpy(room.target.last, room.net.last, sizeof room.net.last);
+          follow(room.target.own, room.net.own, target_rate[agent]);
+          renew_last(room.target);
         }
       }
       batch.obs += r * D, batch.reward += r, batch.discount += r, batch.next_obs += r * D;

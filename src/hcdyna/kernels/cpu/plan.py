@@ -38,6 +38,7 @@ def plan(
         *jax.tree.leaves(kept),
         jnp.asarray(perceptron.learning_rate, jnp.float32),
         jnp.asarray(perceptron.max_gradient, jnp.float32),
+        jnp.asarray(perceptron.target_rate, jnp.float32),
         jnp.asarray(len(replayed.reward) if count is None else count, jnp.int32),
         replayed.obs,
         replayed.reward,
