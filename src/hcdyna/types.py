@@ -42,9 +42,8 @@ class Outcome(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """The description of an environment. Exactly one of `num_actions` (discrete) and `action_size`
-    (continuous, in [−1, 1]^size) is set. A tabular one has states 0 … `num_states` − 1, and a
-    `table` if its probabilities are known."""
+    """An environment's sizes. Exactly one of `num_actions` and `action_size` (in [−1, 1]^size) is
+    set. Tabular states are 0 … `num_states` − 1, with a `table` if probabilities are known."""
 
     name: str
     low: np.ndarray
@@ -66,17 +65,15 @@ class Spec(NamedTuple):
 
     def example_action(self) -> np.ndarray:
         """An action of the right shape and type, to allocate storage."""
-        if self.action_size is None:
-            return np.zeros((), np.int32)
-        return np.zeros(self.action_size, np.float32)
+        size = self.action_size
+        return np.zeros((), np.int32) if size is None else np.zeros(size, np.float32)
 
 
 @dataclass(frozen=True, eq=False)  # as hashable as any function
 class Box:
     """Π for a box from `low` to `high` [d]: a function of a state, and data that a kernel can read.
 
-    The first `pairs` pairs of variables are (cos, sin) of an angle and are normalised.
-    """
+    The first `pairs` pairs of variables are (cos, sin) of an angle and are normalised."""
 
     low: Any
     high: Any

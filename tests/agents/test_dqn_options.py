@@ -151,7 +151,7 @@ def test_the_average_follows_the_network_and_evaluations_see_it():
 
 def test_without_an_average_nothing_more_is_kept():
     agent = DQN().build(GridWorld().build().spec)
-    assert agent.shown is None and agent.advance is None
+    assert (agent.shown, agent.advance) == (None, None)
     state = agent.init(KEY)
     kept = (state.params, state.target, state.optimiser, state.updates)
     assert len(jax.tree.leaves(state)) == len(jax.tree.leaves(kept))
