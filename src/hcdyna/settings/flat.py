@@ -62,6 +62,8 @@ def place_of(name: str, value: Any, known: dict[str, list[str]]) -> tuple[str, s
         hint = said_of_others(dotted) or did_you_mean(
             dotted, [*choices, *known, *written, *OF_TRAIN], written
         )
+        if not hint and "kwargs" in known:
+            hint = f"for an argument of gymnasium.make give kwargs={{{name!r}: …}}; "
         raise SettingsError(
             f"{name} = {shown(value)}: {hint}known: {', '.join((*choices, *known))}"
         )

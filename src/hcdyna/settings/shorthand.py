@@ -22,6 +22,10 @@ def settings_named(environment: Any, preset: str | None = None, **options: Any) 
     """
     parts = {name: value for name, value in options.items() if name in PARTS}
     fields = {name: value for name, value in options.items() if name not in PARTS}
+    by_id = isinstance(environment, str) and usual_preset(environment) == presets.HOSTED
+    if by_id and fields.get("kwargs"):
+        # First of all, since they can decide the kind of actions, and that the agent.
+        environment = registry.make("environments", environment, kwargs=fields.pop("kwargs"))
     return with_fields(with_parts(environment, parts, preset), fields)
 
 

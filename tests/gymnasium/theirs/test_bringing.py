@@ -240,6 +240,19 @@ def test_keywords_decide_the_agent():
     assert registry.name_of("agents", found.agent) == "ddpg"
     assert found.environment.kwargs == kwargs
     assert found.agent.twin_critics
+    same = settings_named(
+        "test_bringing:either", steps=300, kwargs={"steps": 5, "continuous": True}
+    )
+    assert same.agent == found.agent
+    assert same.environment == found.environment
+    assert same.training.steps == 300
+
+
+def test_an_argument_of_the_environment_is_told_where_it_goes():
+    with pytest.raises(SettingsError, match=r"continuous = True: .* give kwargs={'continuous': …}"):
+        settings_named("CartPole-v1", continuous=True)
+    with pytest.raises(SettingsError, match=r"continuous = True: known: "):
+        settings_named("GridWorld", continuous=True)
 
 
 def either(steps, continuous=False):
