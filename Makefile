@@ -46,6 +46,7 @@ bench: $(PEERS)
 	$(BIN)/hcdyna bench
 
 board: $(PEERS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "gymnasium[box2d]"
 	$(BIN)/python benchmarks/board.py
 
 # The tools of the site, in an environment of their own: they read the sources and import nothing.

@@ -6,7 +6,7 @@
 Stable-Baselines3's agents have the tuned settings of rl-baselines3-zoo; ours have one preset for
 each kind of task, with search-control and without. Each agent is evaluated without exploration
 every 1,000 steps. Every agent is a line of cells.jsonl, and what is there is not trained again;
-the tables and curves are drawn from that file. Needs torch and stable-baselines3: `make board`.
+the tables and curves are drawn from that file. Needs torch, stable-baselines3 and gymnasium[box2d]: `make board`.
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ def main(options: Options) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "cells.jsonl"
     cells = [json.loads(x) for x in path.read_text().splitlines()] if path.exists() else []
+    for world in () if options.draw else options.only:
+        gymnasium.make(world).close()  # what is not installed is missing at the start
     have = {(c["environment"], c["who"], c["seed"], c["budget"]) for c in cells}
     for world in () if options.draw else options.only:
         budget = min(options.steps, SHORT.get(world, options.steps))
