@@ -62,7 +62,7 @@ class LooksWhileBuilding:
     size: float = 2.0
 
     def build(self):
-        return ENV if float(jnp.sqrt(self.size)) > 1 else ENV
+        return outcome(reward=lambda x: x * float(jnp.sqrt(self.size)))
 
 
 ENVIRONMENTS = {

@@ -45,8 +45,8 @@ class Frequency:
 
         return climbing._replace(update=update)
 
-    def climbs_plain(self, env: Environment) -> str:
-        """What keeps fused kernels from climbing: they climb V̂ alone."""
+    def why_no_fast_climb(self, env: Environment) -> str:
+        """Fast climbs are on V̂ alone."""
         return "the frequency of V̂"
 
 
