@@ -62,7 +62,8 @@ class LooksWhileBuilding:
     size: float = 2.0
 
     def build(self):
-        return outcome(reward=lambda x: x * float(jnp.sqrt(self.size)))
+        scale = float(jnp.sqrt(self.size))
+        return outcome(reward=lambda x: x * scale)
 
 
 ENVIRONMENTS = {

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from hcdyna.bench import counts, versus
-from hcdyna.bench.cases import Case, Measured, prepare, result
+from hcdyna.bench.cases import Case, Measurement, prepare, result
 from hcdyna.bench.ours import Ours
 from hcdyna.bench.peers import Peer
 from hcdyna.numerics.devices import offer_every_core
@@ -32,7 +32,7 @@ FEWEST_STEPS = 5
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """What to measure, and for how long."""
 
     grid: tuple[Case, ...]
@@ -53,7 +53,7 @@ def grid(ns: tuple[int, ...], agents: tuple[int, ...]) -> tuple[Case, ...]:
 
 
 ENVIRONMENTS = ("GridWorld", "CartPole", "Acrobot")
-FULL = Plan(
+FULL = Schedule(
     grid((1, 10, 30), (1, 30, 480, 1920)),
     {
         "k": (10, 100, 300),
@@ -85,9 +85,9 @@ def without_kernels(case: Case) -> Case | None:
 class Suite:
     """A run of the suite; no case is measured twice."""
 
-    def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
+    def __init__(self, plan: Schedule, tell: Callable[[str], None]) -> None:
         self.plan, self.tell = plan, tell
-        self.results: dict[Case, Measured] = {}
+        self.results: dict[Case, Measurement] = {}
         self.programs: dict[Case, Ours] = {}
 
     def run(self) -> dict[str, Any]:
