@@ -9,8 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from rich.markup import escape
 from rich.table import Table
 
-from hcdyna.figures.curves import COLOURS, PAPER_NAMES
-from hcdyna.figures.pictures import tidy
+from hcdyna.figures.curves import COLOURS, PAPER_NAMES, tidy
 from hcdyna.numerics.memory import amount
 from hcdyna.settings.words import count
 

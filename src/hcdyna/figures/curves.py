@@ -89,6 +89,13 @@ def by_world(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
     return worlds
 
 
+def tidy(axes: Any) -> None:
+    """The look of all axes with numbers: a pale grid behind, no frame above and at the right."""
+    axes.grid(color="#e6e6e6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def flat(settings: Settings) -> dict[str, Any]:
     """`part.field` → value, with a `part.name` for the four choices; functions by their name. A
     part inside a part has its name at `part.field`, and its own fields at `part.field.field`."""

@@ -14,7 +14,7 @@ from matplotlib.patheffects import withStroke
 
 from hcdyna.environments import grid_world
 from hcdyna.environments.variables import named_variables
-from hcdyna.figures.curves import curves_of
+from hcdyna.figures.curves import curves_of, tidy
 from hcdyna.numerics import ring
 from hcdyna.runs.run import Run
 from hcdyna.runs.snapshots import surface_and_climbs
@@ -106,13 +106,6 @@ def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int
     axes.set_xlabel(names[pair[0]])
     axes.set_ylabel("states" if spec.low.ndim == 0 else names[pair[1]])
     tidy(axes)
-
-
-def tidy(axes: Axes) -> None:
-    """The look of all axes with numbers: a pale grid behind, no frame above and at the right."""
-    axes.grid(color="#e6e6e6", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def sampled_states(

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from hcdyna.figures.curves import COLOURS, NAMES, by_world, curves_of
-from hcdyna.figures.pictures import plot_agent, tidy, value_surface
+from hcdyna.figures.curves import COLOURS, NAMES, by_world, curves_of, tidy
+from hcdyna.figures.pictures import plot_agent, value_surface
 from hcdyna.numerics.files import write
 from hcdyna.runs.run import Run
 from hcdyna.settings.errors import SettingsError

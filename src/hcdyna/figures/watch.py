@@ -9,8 +9,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
+from hcdyna.figures.curves import tidy
 from hcdyna.figures.films import checked, write_film
-from hcdyna.figures.pictures import draw_grid_world, draw_heights, tidy
+from hcdyna.figures.pictures import draw_grid_world, draw_heights
 from hcdyna.figures.worlds import AGENT, Moving, box, draw_world, walker
 from hcdyna.runs.playing import Episode, play
 from hcdyna.runs.trained import TrainedAgent
