@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from hcdyna.kernels.cpu import build, joints
-from hcdyna.numerics.packing import BY_SLICES, LARGE, Packing, raw
+from hcdyna.numerics.packing import LARGE, PLAIN, Packing, raw
 
 ODD = np.array([0x7FC12345, 0x80000000, 0x00000001, 0xFF800000], np.uint32).view(np.float32)
 """A NaN with a payload, −0, the smallest number there is, −∞."""
 CAN_BUILD = pytest.mark.skipif(build.why_not() is not None, reason="there is no compiler")
 WAYS = [
-    pytest.param(lambda: BY_SLICES, id="plain"),
+    pytest.param(lambda: PLAIN, id="plain"),
     pytest.param(joints.quick_joints, marks=CAN_BUILD, id="kernel"),
 ]
 
@@ -56,4 +56,4 @@ def test_the_kernel_takes_one_vector_for_all_types_of_four_bytes_and_one_call():
 
 def test_without_a_compiler_it_is_xla_that_packs(monkeypatch):
     monkeypatch.setattr(build, "why_not", lambda: "there is no compiler")
-    assert joints.quick_joints.__wrapped__() is BY_SLICES
+    assert joints.quick_joints.__wrapped__() is PLAIN

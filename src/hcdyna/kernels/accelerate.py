@@ -20,7 +20,7 @@ from hcdyna.kernels.cpu import threefry
 from hcdyna.kernels.cpu.joints import quick_joints
 from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start
-from hcdyna.numerics.packing import BY_SLICES, Joints
+from hcdyna.numerics.packing import PLAIN, Joints
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron
@@ -92,12 +92,11 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
 
 def reasons_to_stay_plain(settings: Settings, env: Environment, kernels: Kernels) -> list[str]:
     """What runs plain beside the kernels, and why."""
-    strategy = settings.search_control
-    climb = getattr(strategy, "why_no_fast_climb", lambda env: None)(env)
-    planning = getattr(strategy, "why_no_fast_planning", None)
-    reasons = [f"the climb is plain with {climb}"] if climb else []
-    if planning:
-        reasons.append(f"planning is plain with {planning}")
+    climbs_plain = getattr(settings.search_control, "climbs_plain", lambda env: None)(env)
+    reasons = [f"the climb is plain with {climbs_plain}"] if climbs_plain else []
+    plans_plain = getattr(settings.search_control, "plans_plain", None)
+    if plans_plain:
+        reasons.append(f"planning is plain with {plans_plain}")
     if settings.training.batch_size > kernels.most_rows:
         reasons.append(f"planning is plain with a batch_size over {kernels.most_rows}")
     return reasons
@@ -110,7 +109,7 @@ def fit_for(settings: Settings) -> FitFor | None:
 
 def joints_for(settings: Settings) -> Joints:
     """How small arrays are packed into vectors, the fastest way that there is."""
-    return BY_SLICES if settings.training.kernels == "off" else quick_joints()
+    return PLAIN if settings.training.kernels == "off" else quick_joints()
 
 
 def quick_key(settings: Settings, key: Key) -> Key:

@@ -39,7 +39,7 @@ def in_a_row(arrays: Sequence[Array]) -> Array:
     return jnp.concatenate([x.reshape(-1) for x in arrays])
 
 
-BY_SLICES = Joints(vector_of=lambda kind: kind, cut=slices, join=in_a_row)
+PLAIN = Joints(vector_of=lambda kind: kind, cut=slices, join=in_a_row)
 """What XLA has."""
 
 
@@ -53,7 +53,7 @@ class Packed(NamedTuple):
 class Packing:
     """How a tree is packed whose shapes are those of `like`."""
 
-    def __init__(self, like: Any, joints: Joints = BY_SLICES) -> None:
+    def __init__(self, like: Any, joints: Joints = PLAIN) -> None:
         self.joints = joints
         shapes, self.structure = jax.tree.flatten(like)
         self.keys = [is_key(shape) for shape in shapes]

@@ -58,7 +58,7 @@ class ContinuousGibbs:
             return self._along_chains()
         return drawn(self._on_grid)
 
-    def why_no_fast_climb(self, env: Environment) -> str | None:
+    def climbs_plain(self, env: Environment) -> str | None:
         """Fast climbs are on V̂ itself, and not on V̂/T."""
         return "Langevin chains on V̂/T" if self._has_chains(env) else None
 

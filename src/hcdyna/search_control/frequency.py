@@ -45,7 +45,7 @@ class Frequency:
 
         return climbing._replace(update=update)
 
-    def why_no_fast_climb(self, env: Environment) -> str:
+    def climbs_plain(self, env: Environment) -> str:
         """Fast climbs are on V̂ alone."""
         return "the frequency of V̂"
 

@@ -92,8 +92,8 @@ class HillClimbing:
             never_empty=self.steps > 0 and self.max_accepted != 0 and not self.skip_terminal,
         )
 
-    def why_no_fast_climb(self, env: Environment) -> str | None:
-        """Fast climbs are on V̂ alone."""
+    def climbs_plain(self, env: Environment) -> str | None:
+        """What keeps fused kernels from climbing: they climb V̂ alone."""
         return None if self.criterion is None else "a criterion other than the value"
 
     def _observe(self, visited: Visited, transition: Transition) -> Visited:

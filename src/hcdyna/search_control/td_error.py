@@ -43,7 +43,7 @@ class TDError:
 
         return climbing._replace(update=update)
 
-    def why_no_fast_climb(self, env: Environment) -> str:
+    def climbs_plain(self, env: Environment) -> str:
         """Fast climbs are on V̂ alone."""
         return "the TD error"
 

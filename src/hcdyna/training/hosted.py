@@ -14,7 +14,7 @@ import numpy as np
 from hcdyna.gymnasium.theirs.environment import longest_episode
 from hcdyna.gymnasium.theirs.failure import HostFailed, Keeper
 from hcdyna.gymnasium.theirs.scaling import known_scale, scale_of
-from hcdyna.gymnasium.theirs.worlds import Read, Reply, Worlds, as_float32
+from hcdyna.gymnasium.theirs.worlds import Answer, Read, Worlds, as_float32
 from hcdyna.numerics.devices import compiler_options
 from hcdyna.numerics.packing import Packed
 from hcdyna.settings import Settings
@@ -100,7 +100,7 @@ class Host:
         return mean(program.unpack(now.packed).total, length)
 
     def _news(
-        self, answers: list[Reply], worlds: Worlds, steps: int
+        self, answers: list[Answer], worlds: Worlds, steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """All that is new after so many steps, in one array [agents, 2d + 3], since each that is
         sent costs time; and where the next step begins [agents, d], a part of it."""

@@ -23,7 +23,7 @@ from hcdyna.runs.record import describe, warn_of_changes
 from hcdyna.runs.run import Run
 from hcdyna.runs.saving import Saving, interruptions
 from hcdyna.runs.store import Store, step_of
-from hcdyna.settings import Settings, agent_of, built
+from hcdyna.settings import Settings, built
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
@@ -49,7 +49,8 @@ class Saved(NamedTuple):
 def kernels_used(settings: Settings) -> str:
     """Whether fused kernels run, or why they don't, wholly or in part."""
     env = settings.environment.build()
-    said = accelerate(settings, env, agent_of(settings, env.spec)).said
+    agent = built(settings.agent, {"spec": env.spec, "training": settings.training})
+    said = accelerate(settings, env, agent).said
     if said == "fused" and draws_transitions(settings, env):
         return "fused; planning is plain with whole transitions"
     return said

@@ -26,7 +26,7 @@ Read = Callable[[np.ndarray], np.ndarray]
 """What is made of an observation."""
 
 
-class Reply(NamedTuple):
+class Answer(NamedTuple):
     """What one environment answered to an action, checked; `obs` is the true final observation."""
 
     obs: np.ndarray
@@ -98,7 +98,7 @@ class Worlds:
 
     def each(
         self, actions: Iterable[np.ndarray], which: Sequence[int] | None = None
-    ) -> list[Reply]:
+    ) -> list[Answer]:
         """The same, one answer after the other."""
         return self._answers([to_action(self.actions, x) for x in actions], which)
 
@@ -106,7 +106,7 @@ class Worlds:
         """One step of all agents with actions of the environment's own."""
         return stacked(self._answers(actions, None))
 
-    def _answers(self, actions: list[Any], which: Sequence[int] | None) -> list[Reply]:
+    def _answers(self, actions: list[Any], which: Sequence[int] | None) -> list[Answer]:
         self.steps += 1
         envs = self.envs if which is None else [self.envs[index] for index in which]
         seconds = self.hosted.step_timeout
@@ -125,7 +125,7 @@ class Worlds:
             except RunError as error:
                 warnings.warn(str(error), stacklevel=2)
 
-    def _checked(self, answer: Any) -> Reply:
+    def _checked(self, answer: Any) -> Answer:
         if not isinstance(answer, tuple) or len(answer) != 5:
             raise self._wrong("step", "did not return (obs, reward, terminated, truncated, info)")
         obs, reward, terminated, truncated, _ = answer
@@ -137,7 +137,7 @@ class Worlds:
                 what = f"returned {name} = {shown(flag)}; must be True or False"
                 raise self._wrong("step", what)
         seen = self._seen(obs, "step")
-        return Reply(seen, float(reward), bool(terminated), bool(truncated))
+        return Answer(seen, float(reward), bool(terminated), bool(truncated))
 
     def _seen(self, obs: Any, where: str) -> np.ndarray:
         shape, dtype = self.space.shape, self.space.dtype
@@ -189,7 +189,7 @@ def is_finite(obs: np.ndarray) -> bool:
     return bool(float(np.abs(obs).max()) <= LARGEST)  # NaN is not
 
 
-def stacked(answers: list[Reply]) -> Step:
+def stacked(answers: list[Answer]) -> Step:
     """The answers of several environments as arrays."""
     obs, reward, terminated, truncated = zip(*answers, strict=True)
     return Step(

@@ -11,7 +11,7 @@ import numpy as np
 
 from hcdyna.kernels.cpu import build
 from hcdyna.kernels.library import CannotBuild
-from hcdyna.numerics.packing import BY_SLICES, Joints
+from hcdyna.numerics.packing import PLAIN, Joints
 from hcdyna.types import Array
 
 WORD = 4
@@ -20,25 +20,25 @@ WORD = 4
 
 @functools.cache
 def quick_joints() -> Joints:
-    """As BY_SLICES, with the same bits but fewer vectors; that itself without a compiler."""
+    """As PLAIN, with the same bits but fewer vectors; PLAIN itself where there is no compiler."""
     if build.why_not() is not None:
-        return BY_SLICES
+        return PLAIN
     try:
         cutter, joiner = build.joints()
     except (CannotBuild, OSError):
-        return BY_SLICES
+        return PLAIN
 
     def vector_of(kind: np.dtype) -> np.dtype:
         return np.dtype(np.uint32) if kind.itemsize == WORD else kind
 
     def cut(vector: Array, shapes: Sequence[jax.ShapeDtypeStruct]) -> Sequence[Array]:
         if vector.dtype.itemsize != WORD:
-            return BY_SLICES.cut(vector, shapes)
+            return PLAIN.cut(vector, shapes)
         return jax.ffi.ffi_call(cutter, list(shapes), vmap_method="broadcast_all")(vector)
 
     def join(arrays: Sequence[Array]) -> Array:
         if arrays[0].dtype.itemsize != WORD:
-            return BY_SLICES.join(arrays)
+            return PLAIN.join(arrays)
         words = jax.ShapeDtypeStruct((sum(x.size for x in arrays),), jnp.uint32)
         return jax.ffi.ffi_call(joiner, words, vmap_method="broadcast_all")(*arrays)
 
