@@ -131,6 +131,23 @@ def test_no_import_goes_up(module):
     assert "hcdyna" not in GRAPH[module], "the front page is for users"
 
 
+def test_a_module_is_named_by_a_string_only_to_show_a_thing_in_a_notebook():
+    """Such an import would be missing in the graph; parts are named in the registry alone."""
+    by_name = re.compile(r'import_module\(f?"(hcdyna[\w.]*)')
+    up = {
+        (name, other)
+        for name, path in MODULES.items()
+        for other in by_name.findall(path.read_text(encoding="utf-8"))
+        if name != "hcdyna" and floor(other.rstrip(".")) < floor(name)
+    }
+    assert {other for _, other in up} == {"hcdyna.figures.notebook"}
+    assert {name for name, _ in up} == {
+        "hcdyna.runs.run",
+        "hcdyna.runs.trained",
+        "hcdyna.settings.core",
+    }
+
+
 def test_the_top_level_is_a_handful_of_modules():
     top = [path.name for path in (SOURCE / "hcdyna").glob("*.py")]
     assert len(top) <= MOST_AT_THE_TOP, sorted(top)
