@@ -6,7 +6,8 @@
 Stable-Baselines3's agents have the tuned settings of rl-baselines3-zoo; ours have one preset for
 each kind of task, with search-control and without. Each agent is evaluated without exploration
 every 1,000 steps. Every agent is a line of cells.jsonl, and what is there is not trained again;
-the tables and curves are drawn from that file. Needs torch, stable-baselines3 and gymnasium[box2d]: `make board`.
+the tables and curves are drawn from that file. `make board` installs what it needs: torch,
+stable-baselines3 and gymnasium[box2d].
 """
 
 from __future__ import annotations
