@@ -22,7 +22,7 @@ from hcdyna import (
 )
 from hcdyna.experiments.cells import CellStore
 from hcdyna.experiments.paper import FIGURES, figure
-from hcdyna.experiments.paper.scale import AS_PRINTED, FULL
+from hcdyna.experiments.paper.scale import LEARNED_ENDS, FULL
 from hcdyna.runs.store import Store
 from hcdyna.settings.core import CHOICES
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain
@@ -45,17 +45,17 @@ def read(plain):
 
 def test_a_learned_model_of_before_believed_all_that_it_said():
     plain = settings_to_plain(Settings()) | {"model": OLD}
-    assert read(plain) == Settings(model=AS_PRINTED)
+    assert read(plain) == Settings(model=LEARNED_ENDS)
     assert plain["model"] == OLD, "and what was given is left alone"
 
 
 def test_a_model_that_was_told_where_episodes_end_has_another_name_now():
     plain = settings_to_plain(Settings()) | {"model": OLD | {"name": "known_end"}}
-    assert read(plain).model == dataclasses.replace(AS_PRINTED, ends="known")
+    assert read(plain).model == dataclasses.replace(LEARNED_ENDS, ends="known")
 
 
 @pytest.mark.parametrize(
-    "model", [LearnedModel(), LearnedModel(members=2, doubt="spread"), AS_PRINTED, "true"]
+    "model", [LearnedModel(), LearnedModel(members=2, doubt="spread"), LEARNED_ENDS, "true"]
 )
 def test_settings_of_today_come_back_as_they_are(model):
     settings = Settings(model=model)
@@ -65,7 +65,7 @@ def test_settings_of_today_come_back_as_they_are(model):
 
 
 def test_what_older_versions_meant_goes_without_saying():
-    plain = settings_to_plain(Settings(model=AS_PRINTED))
+    plain = settings_to_plain(Settings(model=LEARNED_ENDS))
     found = as_of_before(plain)
     assert found["model"] == OLD
     assert found["agent"].keys() == {
@@ -115,7 +115,7 @@ def test_their_settings_are_read_as_they_were_meant():
 
 SMALL = Settings(
     agent=DQN(hidden=(8,)),
-    model=dataclasses.replace(AS_PRINTED, hidden=(8,), batch_size=4),
+    model=dataclasses.replace(LEARNED_ENDS, hidden=(8,), batch_size=4),
     search_control="uniform",
     training=Training(steps=60, warmup=20, planning_steps=1, batch_size=4, replay_size=50),
     evaluation=Evaluation(every=20, episodes=1),

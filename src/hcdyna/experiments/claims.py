@@ -44,6 +44,7 @@ class Claim:
     bounds: Bounds | None = (0.0, 1.0)
     combine: Combine = "all"
     where: str | None = None
+    reading: str = ""
 
     def cases(self) -> list[dict[str, str]]:
         """One for each way to fill in the keys."""
