@@ -22,7 +22,7 @@ from hcdyna import (
 )
 from hcdyna.experiments.cells import CellStore
 from hcdyna.experiments.paper import FIGURES, figure
-from hcdyna.experiments.paper.scale import LEARNED_ENDS, FULL
+from hcdyna.experiments.paper.scale import FULL, LEARNED_ENDS
 from hcdyna.runs.store import Store
 from hcdyna.settings.core import CHOICES
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain

@@ -21,6 +21,7 @@ LANDER = (
 VARIABLES = {
     "GridWorld": SQUARE,
     "GridWorldContinuous": SQUARE,
+    "Maze": SQUARE,
     "MountainCar": CAR,
     "CartPole": CART,
     "Acrobot": ARMS,

@@ -16,8 +16,8 @@ FLIP = 25_000
 """The step at which the output layer changes its sign: 20,000 learning steps after warm-up."""
 ALGORITHMS = ("DQN", "OnPolicy-Dyna", "HC-Dyna")
 NEGATED = {"online": "negate_output", "both": "negate_both"}
-"""Which networks change their sign. The paper speaks of one; the target network has just been copied
-then, so that with the online one alone a thousand updates still have right targets."""
+"""Which networks change their sign. The paper speaks of one; the target network was copied just
+before, so that with the online one alone a thousand updates still have right targets."""
 HOW_TO_READ = (
     "(b–d) values of seed 0, light is high;\nred: ascents of 100 steps;\ncounts: means over seeds"
 )
