@@ -1,11 +1,11 @@
-"""Ranks with intervals: which of several arms is the best, the second best, …, as far as it is shown.
+"""Ranks with intervals: which of several arms is the best, the second best, …, as far as is shown.
 
 An arm's rank lies between 1 + the number of arms that are shown to be better and the number of arms
 that are not shown to be worse. If all these comparisons of pairs err with a probability of at most
 5% together, so do all intervals of ranks (Mogstad, Romano, Shaikh & Wilhelm 2024).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ class Ranked:
 
 
 def ranking(
-    scores: dict[str, Sequence[np.ndarray]], bounds: Bounds, level: float = 0.05
+    scores: Mapping[str, Sequence[np.ndarray]], bounds: Bounds, level: float = 0.05
 ) -> list[Ranked]:
     """Arms by their mean over problems, the highest first.
 

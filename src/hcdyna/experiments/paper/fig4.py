@@ -33,7 +33,7 @@ def cells(scale: Scale) -> dict[str, Cell]:
 def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     """One picture for each learning rate and learned model: a row for each domain, a column for
     each n."""
-    found = {}
+    found: dict[str, Figure] = {}
     for name, kind in READINGS.items():
         shown = [x for x in ALGORITHMS if "," not in x or x.endswith(f", {kind}")]
         there = any(f", {kind}/" in label for label in results)

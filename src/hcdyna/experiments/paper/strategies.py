@@ -31,7 +31,7 @@ PLANNING = {
     "rollouts": "rollouts",
 }
 TANH = ("frequency", "replay, tanh")
-"""Frequency needs tanh units, as in its paper. Replay alone with them tells what these are worth."""
+"""Frequency needs tanh units, as in its paper. Replay alone tells what these are worth."""
 MODELS: dict[str, Any] = {"true": "true", "learned": LearnedModel()}
 BAR = "#9fb3c8"
 COLOURS = {"replay": "#222222", "on-policy": "#2f6fb5", "hill climbing": "#c8342c"}
@@ -63,8 +63,8 @@ def with_units(base: Settings, name: str, strategy: str) -> Settings:
 
 
 def ranked(scores: Scores, model: str) -> list[Ranked]:
-    """Strategies by their mean score over all problems, of those that were run on all of them, on as
-    many seeds as all have."""
+    """Strategies by their mean score over all problems, of those that were run on all of them, with
+    as many seeds as all have."""
     labels = {name: [f"{world}/{end}" for world in WORLDS] for name, end in names(model).items()}
     there = {name: some for name, some in labels.items() if scores.seeds(some)}
     seeds = scores.seeds([label for some in there.values() for label in some])
@@ -124,8 +124,8 @@ def draw_scores(axes: Axes, scores: Scores, shown: list[str], model: str) -> Non
             found = scores.of(f"{world}/{ends[name]}", "area")
             if found is not None:
                 means[row, column] = found[0].mean()
-                text = {"ha": "center", "va": "center", "size": "small"}
-                axes.text(column, row, f"{means[row, column]:.2f}", **text)
+                word = f"{means[row, column]:.2f}"
+                axes.text(column, row, word, ha="center", va="center", size="small")
     axes.imshow(means, cmap="YlGn", vmin=0, vmax=1.2, aspect="auto")
     axes.set_yticks(range(len(shown)), shown)
     axes.set_xticks(range(len(WORLDS)), [world.replace(", ", ",\n") for world in WORLDS])

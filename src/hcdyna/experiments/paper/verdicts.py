@@ -70,8 +70,8 @@ def described(
     scale: Scale,
     missing: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """A claim, its verdict at each learning rate, and the comparisons behind it; `missing` are those
-    that were not run."""
+    """A claim, its verdict at each learning rate, and the comparisons behind it; `missing` says how
+    many of these were not run."""
     at_the_end = {
         rate: str(verdict)
         for rate, found in grouped(beside).items()
