@@ -71,6 +71,9 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
     [
         (HillClimbing(), 64, None),
         (HillClimbing(skip_terminal=True), 32, None),
+        (HillClimbing(natural_gradient=False, noise_covariance="visited"), 32, None),
+        (HillClimbing(skip_terminal=True, restart=True), 32, "the climb is plain with restarts"),
+        (HillClimbing(accept_first=False), 32, "the climb is plain with s̃ at the start"),
         (
             HillClimbing(criterion=lambda key, scene: scene.value),
             32,

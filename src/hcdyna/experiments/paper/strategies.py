@@ -43,9 +43,15 @@ def names(model: str) -> dict[str, str]:
     return alone | {name: f"{name}/{model}" for name in PLANNING}
 
 
+def worlds(scale: Scale) -> list[str]:
+    """The problems; two of them at the quick scale."""
+    return list(WORLDS) if scale.name == "full" else ["GridWorld", "Maze, zigzag"]
+
+
 def cells(scale: Scale) -> dict[str, Cell]:
     found = {}
-    for world, environment in WORLDS.items():
+    for world in worlds(scale):
+        environment = WORLDS[world]
         base = settings(scale, environment, "DQN", PICKED)
         for name, strategy in (*ALONE.items(), ("replay, tanh", "replay")):
             found[f"{world}/{name}"] = Cell(with_units(base, name, strategy), scale.seeds)
@@ -62,10 +68,10 @@ def with_units(base: Settings, name: str, strategy: str) -> Settings:
     return replace(base, search_control=strategy, agent=agent)
 
 
-def ranked(scores: Scores, model: str) -> list[Ranked]:
+def ranked(scores: Scores, model: str, problems: list[str]) -> list[Ranked]:
     """Strategies by their mean score over all problems, of those that were run on all of them, with
     as many seeds as all have."""
-    labels = {name: [f"{world}/{end}" for world in WORLDS] for name, end in names(model).items()}
+    labels = {name: [f"{world}/{end}" for world in problems] for name, end in names(model).items()}
     there = {name: some for name, some in labels.items() if scores.seeds(some)}
     seeds = scores.seeds([label for some in there.values() for label in some])
     if len(there) < 2:
@@ -88,10 +94,10 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     scores = paper_scores(cells(scale), results)
     figure, panels = drawing.new_figure(2, 2, (14, 9.6), width_ratios=(1, 1.5))
     for row, model in zip(panels, MODELS, strict=True):
-        order = ranked(scores, model)
+        order = ranked(scores, model, worlds(scale))
         draw_ranking(row[0], order, model)
         shown = [each.name for each in order] or list(names(model))
-        draw_scores(row[1], scores, shown, model)
+        draw_scores(row[1], scores, shown, model, worlds(scale))
     return {"strategies": drawing.marked(figure, scale)}
 
 
@@ -109,18 +115,20 @@ def draw_ranking(axes: Axes, order: list[Ranked], model: str) -> None:
     else:
         axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", color=drawing.GREY)
     axes.set_title(f"{model} model: ranks, simultaneous at 95%", size="medium")
-    axes.set_xlabel("mean score over six problems (0: worst, 1: best), 95% interval")
+    axes.set_xlabel("mean score over all problems (0: worst, 1: best), 95% interval")
     axes.set_xlim(0, 1.25)
     drawing.tidy(axes)
     axes.grid(visible=False, axis="y")
 
 
-def draw_scores(axes: Axes, scores: Scores, shown: list[str], model: str) -> None:
+def draw_scores(
+    axes: Axes, scores: Scores, shown: list[str], model: str, problems: list[str]
+) -> None:
     """The mean score of each strategy on each problem, as a table of colours."""
     ends = names(model)
-    means = np.full((len(shown), len(WORLDS)), np.nan)
+    means = np.full((len(shown), len(problems)), np.nan)
     for row, name in enumerate(shown):
-        for column, world in enumerate(WORLDS):
+        for column, world in enumerate(problems):
             found = scores.of(f"{world}/{ends[name]}", "area")
             if found is not None:
                 means[row, column] = found[0].mean()
@@ -128,7 +136,7 @@ def draw_scores(axes: Axes, scores: Scores, shown: list[str], model: str) -> Non
                 axes.text(column, row, word, ha="center", va="center", size="small")
     axes.imshow(means, cmap="YlGn", vmin=0, vmax=1.2, aspect="auto")
     axes.set_yticks(range(len(shown)), shown)
-    axes.set_xticks(range(len(WORLDS)), [world.replace(", ", ",\n") for world in WORLDS])
+    axes.set_xticks(range(len(problems)), [world.replace(", ", ",\n") for world in problems])
     axes.set_title(
         f"{model} model: mean score after warm-up, learning rate {PICKED}", size="medium"
     )
