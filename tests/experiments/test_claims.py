@@ -155,6 +155,8 @@ def test_a_claim_without_a_verdict_says_why():
     nothing = described(claim(where="other"), [], [], FULL)
     assert in_words(nothing, "1e-3") == "nothing to compare", "no gain, so none that persists"
     assert in_words(described(claim(), [], [], FULL), "1e-3") == "not run"
+    gains = described(claim(where="other"), [], [], FULL, {"1e-3": 5})
+    assert in_words(gains, "1e-3") == "not run", "there are gains, which might persist"
 
 
 def test_what_was_not_run_is_counted_and_settles_nothing():

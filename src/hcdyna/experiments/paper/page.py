@@ -138,7 +138,7 @@ def claim_block(claim: dict[str, Any]) -> str:
         + "".join(f" <small>{silence}</small>" for silence in silent(found) + seeds_in_words(found))
         for rate, found in claim["verdicts"].items()
     )
-    reading = f"; read as: {claim['reading']}" if claim["reading"] else ""
+    reading = f"; read as: {claim['reading']}" if claim.get("reading") else ""
     ends = claim["verdicts_last_20_percent"]
     late = ", ".join(
         f"{'' if r == NO_RATE else f'at {r}: '}{quick_mark(claim)}{v}" for r, v in ends.items()

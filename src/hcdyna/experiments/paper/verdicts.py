@@ -85,6 +85,7 @@ def described(
         "bounds": digits(claim.bounds),
         "scale": scale.name,
         "verdicts": verdicts,
+        "not_run": dict(missing),
         "verdicts_last_20_percent": at_the_end,
         "comparisons": [comparison(x) for x in answers],
         "comparisons_last_20_percent": [comparison(x) for x in beside],
@@ -172,7 +173,8 @@ def markdown(claims: list[dict[str, Any]], scale: Scale) -> str:
 
 def quoted(claim: dict[str, Any]) -> str:
     """The sentence, and how it is read where there are several ways."""
-    return f"{claim['quote']} [{claim['reading']}]" if claim["reading"] else claim["quote"]
+    reading = claim.get("reading")  # claims that were written before have none
+    return f"{claim['quote']} [{reading}]" if reading else claim["quote"]
 
 
 def in_words(claim: dict[str, Any], rate: str) -> str:
@@ -227,4 +229,6 @@ def quick_mark(claim: dict[str, Any]) -> str:
 
 def why_no_verdict(claim: dict[str, Any]) -> str:
     """Not run, or no case that the claim is about: a gain can't persist where none was found."""
+    if claim.get("not_run"):
+        return "not run"
     return "nothing to compare" if claim["comparisons"] or claim["where"] else "not run"
