@@ -356,6 +356,14 @@ def test_seeds_of_all_cells_and_then_of_undecided_claims(tmp_path, monkeypatch):
     assert np.array_equal(both.returns[:30], first.returns)
 
 
+def test_figures_with_missing_cells_are_named(tmp_path, monkeypatch):
+    trained(monkeypatch, lambda cell: -500)
+    reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
+    assert reproduction.gaps(["fig2", "fig6"]) == "8 of 8 in fig2, 3 of 3 in fig6"
+    reproduction.run(["fig6"])
+    assert reproduction.gaps(["fig2", "fig6"]) == "8 of 8 in fig2"
+
+
 def test_a_gap_ends_what_is_joined(tmp_path, monkeypatch):
     trained(monkeypatch, lambda cell: -500)
     reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
