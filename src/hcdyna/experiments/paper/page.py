@@ -61,7 +61,7 @@ def page(
     claims: dict[str, list[dict[str, Any]]],
     pictures: dict[str, list[str]],
     cells: dict[str, dict[str, Cell]],
-    missing: dict[str, int],
+    missing: dict[str, list[str]],
 ) -> str:
     """The whole page, with pictures and cells as links beside it."""
     sections = [
@@ -110,15 +110,17 @@ def section(
     claims: list[dict[str, Any]],
     pictures: list[str],
     cells: dict[str, Cell],
-    missing: int,
+    missing: list[str],
 ) -> str:
     """One figure: pictures, claims with their numbers, and where the settings are."""
     images = "".join(
         f'<img src="figures/{path}" alt="{escape(title)}" loading="lazy">' for path in pictures
     )
-    gone = f"<p>{missing} of {len(cells)} cells were not run.</p>" if missing else ""
+    gone = f"<p>{len(missing)} of {len(cells)} cells were not run.</p>" if missing else ""
     links = "".join(
-        f'<li><a href="cells/{cell.key}.json">{escape(label)}</a></li>'
+        f"<li>{escape(label)}: not run</li>"
+        if label in missing
+        else f'<li><a href="cells/{cell.key}.json">{escape(label)}</a></li>'
         for label, cell in cells.items()
     )
     return (

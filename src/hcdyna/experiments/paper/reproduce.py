@@ -117,7 +117,7 @@ class Reproduction:
             claims,
             {name: [x for x in drawn if figure_of(x) == name] for name in FIGURES},
             {name: self.cells(name) for name in FIGURES},
-            {name: len(self.missing(name)) for name in FIGURES},
+            {name: self.missing(name) for name in FIGURES},
         )
         write(self.folder / "index.html", text.encode())
         return verdict_table(every, self.scale)
