@@ -67,15 +67,22 @@ class Plan:
         there = sum(len(task.keys) for task in self.done)
         words += [f"{count(there, 'cell')} there already"] if there else []
         words += [f"{count(self.listed, 'cell')} of other studies"] if self.listed else []
-        seconds = calibration.seconds(self.groups, self.tasks, self.measured, self.workers)
+        seconds = self.seconds
         if seconds is not None:
-            device = next(iter(self.measured.values())).device
-            parts = f"{len(self.measured)} of {count(len(self.groups), 'program')} measured"
-            words.append(
-                f"about {duration(seconds)} ({seconds * self.workers / 3600:.2g} hours of work) "
-                f"with {count(self.workers, 'worker')} like this machine's {device} ({parts})"
-            )
+            work = f"{seconds * self.workers / 3600:.2g} hours of work"
+            words.append(f"about {duration(seconds)} ({work}) with {self.like()}")
         return "; ".join(words)
+
+    @property
+    def seconds(self) -> float | None:
+        """What it takes with these workers; None if nothing was measured."""
+        return calibration.seconds(self.groups, self.tasks, self.measured, self.workers)
+
+    def like(self) -> str:
+        """Which workers that is said of."""
+        device = next(iter(self.measured.values())).device
+        parts = f"{len(self.measured)} of {count(len(self.groups), 'program')} measured"
+        return f"{count(self.workers, 'worker')} like this machine's {device} ({parts})"
 
 
 def checked_cells(study: Study) -> dict[str, Asked]:
