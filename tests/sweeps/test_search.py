@@ -77,7 +77,9 @@ def test_the_time_of_a_search_is_that_of_all_its_rounds(monkeypatch):
         calibration, "calibrate", lambda groups, workers: dict.fromkeys(groups, measured)
     )
     line = rounds.size(optuna, wanted, 1, True)
-    assert "about 42 min 30 s with 1 worker like this machine's cpu" in line, "8 × 1/3 + 3 of 8 hours"
+    assert "about 42 min 30 s with 1 worker like this machine's cpu" in line, (
+        "8 × 1/3 + 3 of 8 hours"
+    )
 
 
 def test_two_searches_do_not_share_a_store_at_the_same_time(make_store):
@@ -102,7 +104,9 @@ def test_a_search_finds_a_winner_in_object_storage(monkeypatch):
         for _ in range(2):
             found = search(wanted, "memory://search", say=lines.append, calibrate=False)
             assert found == "memory://search/search/best.yaml"
-        assert sum("of 3 trials, best" in line for line in lines) == 2, "the second had nothing to do"
+        assert sum("of 3 trials, best" in line for line in lines) == 2, (
+            "the second had nothing to do"
+        )
         files = fsspec.filesystem("memory")
         assert b"learning_rate" in files.cat_file("/search/search/best.yaml")
         assert files.exists("/search/search/report.html")
