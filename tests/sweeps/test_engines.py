@@ -126,3 +126,27 @@ def test_workers_of_ray_make_the_same_cells_though_one_is_killed(make_store, mak
     assert killed
     assert not ray.is_initialized()
     assert cells_of(store) == cells_of(quiet)
+
+
+@pytest.mark.slow
+def test_a_node_of_ray_that_joins_late_gets_work(make_store, make_worker):
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    quiet, store = make_store("quiet"), make_store()
+    make_worker(quiet)[0].work()
+    small = {"object_store_memory": 100_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
+    waited = []
+
+    def join(status):
+        if not waited:
+            waited.append(status.waiting)
+            cluster.add_node(num_cpus=1, **small)
+
+    try:
+        run(store, "ray", Resources(options={"address": cluster.address}), join)
+    finally:
+        cluster.shutdown()
+    assert waited == [4], "nobody could have begun before"
+    assert cells_of(store) == cells_of(quiet)
