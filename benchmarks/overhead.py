@@ -1,6 +1,6 @@
 """What does a sweep cost beside training? Small cells, one process against the workers of a sweep.
 
-    python benchmarks/overhead.py --cells 200 --steps 150000
+    python benchmarks/overhead.py --cells 200 --steps 400000
 
 The one process trains the cells one after another and keeps nothing. Prints the time of the sweep
 over that of the process, both as time of all cores used; on a machine that does nothing else, the
@@ -37,7 +37,7 @@ class Options:
     """How many cells, and how long."""
 
     cells: int = 200
-    steps: int = 150_000
+    steps: int = 400_000
     """Of each agent; sets how long a cell takes."""
     workers: int = 2
     alone: bool = False
@@ -81,7 +81,7 @@ def main(options: Options) -> None:
     clock, busy = options.workers * many[0] / one[0], many[1] / one[1]
     print(f"{options.cells} cells of {one[0] / options.cells:.2f} s each in one process")
     print(f"{options.workers} workers: {clock:.3f} times by the clock of all cores, ", end="")
-    print(f"{busy:.3f} times the processor time")
+    print(f"{busy:.3f} times the processor time ({many[1]:.0f} and {one[1]:.0f} s)")
     sys.exit(min(clock, busy) > BAR)
 
 

@@ -23,6 +23,8 @@ from hcdyna.sweeps.tasks import Task
 Say = Callable[[str], None]
 Engine = Literal["local", "ray", "slurm"]
 ENGINES = ("local", "ray", "slurm")
+LONG_CELL = 1_200.0
+"""Seconds above which workers share the work better in smaller blocks of seeds."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ class Plan:
         if seconds is not None:
             work = f"{seconds * self.workers / 3600:.2g} hours of work"
             words.append(f"about {duration(seconds)} ({work}) with {self.like()}")
+        longest = max((each.training / each.cells for each in self.measured.values()), default=0)
+        if longest > LONG_CELL and self.study.paper is None:
+            words.append(
+                f"a cell takes up to {duration(longest)}: a smaller block makes it shorter"
+            )
         return "; ".join(words)
 
     @property
