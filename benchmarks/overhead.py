@@ -1,6 +1,6 @@
 """What does a sweep cost beside training? Small cells, one process against the workers of a sweep.
 
-    python benchmarks/overhead.py --cells 200 --steps 400000
+    python benchmarks/overhead.py --cells 200 --steps 1600000
 
 The one process trains the cells one after another and keeps nothing. Prints the time of the sweep
 over that of the process, both as time of all cores used; on a machine that does nothing else, the
@@ -37,8 +37,8 @@ class Options:
     """How many cells, and how long."""
 
     cells: int = 200
-    steps: int = 400_000
-    """Of each agent; sets how long a cell takes."""
+    steps: int = 1_600_000
+    """Of each agent; sets how long a cell takes, some 5 s on an idle core."""
     workers: int = 2
     alone: bool = False
     """Only train the cells in this process."""
