@@ -1,5 +1,6 @@
 """What a result is worth nothing without: versions, device, commit and command line."""
 
+import functools
 import platform
 import subprocess
 import sys
@@ -52,6 +53,7 @@ def random_numbers() -> str:
     return f"{config.jax_default_prng_impl}{'' if usual else ', not partitionable'}"
 
 
+@functools.cache
 def commit() -> str | None:
     """The commit of the source tree that this package runs from, if it is one."""
     try:
