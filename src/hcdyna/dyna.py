@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna.kernels.accelerate import accelerate, fit_for
+from hcdyna.kernels.accelerate import accelerate, after, fit_for
 from hcdyna.numerics import ring
 from hcdyna.planning import TOLD, draw_mini_batches, plan, tell_errors
 from hcdyna.planning.budget import Budget, budget_of
@@ -144,6 +144,7 @@ def compose(
         if budget.most == 0:
             return state._replace(search_control=search_state), info
         epsilon = epsilon_now(training, state.replay)
+        draw_key = after(draw_key, *info.values())
         batches = draw_mini_batches(draw_key, search_control, search_state, scene, budget, epsilon)
         tell = search_control.learned is not None and batches.rows is not None
         agent_state, plan_info = plan(plan_key, agent, state.agent, batches, scene, budget.n, tell)

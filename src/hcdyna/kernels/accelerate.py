@@ -119,3 +119,6 @@ def quick_key(settings: Settings, key: Key) -> Key:
 
 usual_key = threefry.usual
 """A quick key → the same one as JAX's own, to be kept."""
+
+after = threefry.after
+"""A quick key and arrays → the same key, which is drawn from only when these are there."""

@@ -72,9 +72,10 @@ def target(kernel: str, widths: tuple[int, ...], activation: str) -> str:
 
 
 @functools.cache
-def generator() -> str:
-    """The name under which JAX can call the generator of random numbers."""
-    return register(library(["threefry.cc"], [], "random numbers"), "random", "cpu")
+def generator() -> tuple[str, str]:
+    """The names under which JAX can call the generator of random numbers, and what lets it wait."""
+    path = library(["threefry.cc"], [], "random numbers")
+    return register(path, "random", "cpu"), register(path, "after", "cpu")
 
 
 @functools.cache

@@ -33,6 +33,25 @@ def usual(key: Key) -> Key:
     return jax.random.wrap_key_data(raw(key), impl="threefry2x32")
 
 
+def after(key: Key, *done: Array) -> Key:
+    """The same key, from which nobody draws before all of `done` is there, if it is a quick one.
+
+    XLA runs operators in the order in which they become ready, and where more than eight are, it
+    wakes another thread to share the work, which takes longer than the work itself. Most of those
+    that become ready early are random numbers that are needed late.
+    """
+    generator = quick_generator()
+    if generator is None or "hcd" not in str(key.dtype) or not done:
+        return key
+    data = raw(key)
+    same = jax.ShapeDtypeStruct(data.shape, data.dtype)
+    _, name = build.generator()
+    call = jax.ffi.ffi_call(
+        name, same, vmap_method="broadcast_all", input_output_aliases={0: 0}
+    )
+    return jax.random.wrap_key_data(call(data, *done), impl=generator)
+
+
 def raw(key: Key) -> Array:
     return jax.random.key_data(key)
 
@@ -43,28 +62,28 @@ def quick_generator() -> Any:
     if build.why_not() is not None:
         return None
     try:
-        name = build.generator()
+        name, _ = build.generator()
     except (CannotBuild, OSError):
         return None
 
-    def draw(key: Array, first: Array | int, count: int, whole: bool) -> Array:
+    def draw(count: int, whole: bool, key: Array, *first: Array) -> Array:
         shape = (count, 2) if whole else (count,)
         call = jax.ffi.ffi_call(
             name, jax.ShapeDtypeStruct(shape, jnp.uint32), vmap_method="broadcast_all"
         )
-        return call(key, jnp.asarray(first, jnp.uint32), whole=np.int32(whole))
+        return call(key, *first, whole=np.int32(whole))
 
     def split(key: Array, shape: tuple[int, ...]) -> Array:
-        return draw(key, 0, math.prod(shape), whole=True).reshape(*shape, 2)
+        return draw(math.prod(shape), True, key).reshape(*shape, 2)
 
     def random_bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
         if bit_width == 64:
             both = split(key, shape).astype(jnp.uint64)
             return both[..., 0] << jnp.uint64(32) | both[..., 1]
-        return draw(key, 0, math.prod(shape), whole=False).reshape(shape).astype(f"uint{bit_width}")
+        return draw(math.prod(shape), False, key).reshape(shape).astype(f"uint{bit_width}")
 
     def fold_in(key: Array, data: Array | int) -> Array:
-        return draw(key, data, 1, whole=True)[0]
+        return draw(1, True, key, jnp.asarray(data, jnp.uint32))[0]
 
     def seed(seed: Array) -> Array:
         return raw(jax.random.key(seed, impl="threefry2x32"))
