@@ -144,7 +144,7 @@ def compose(
         if budget.most == 0:
             return state._replace(search_control=search_state), info
         epsilon = epsilon_now(training, state.replay)
-        draw_key = after(draw_key, *info.values())
+        draw_key, _ = after(info.values(), draw_key)
         batches = draw_mini_batches(draw_key, search_control, search_state, scene, budget, epsilon)
         tell = search_control.learned is not None and batches.rows is not None
         agent_state, plan_info = plan(plan_key, agent, state.agent, batches, scene, budget.n, tell)

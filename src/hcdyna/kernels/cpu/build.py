@@ -72,17 +72,15 @@ def target(kernel: str, widths: tuple[int, ...], activation: str) -> str:
 
 
 @functools.cache
-def generator() -> tuple[str, str]:
-    """The names under which JAX can call the generator of random numbers, and what lets it wait."""
-    path = library(["threefry.cc"], [], "random numbers")
-    return register(path, "random", "cpu"), register(path, "after", "cpu")
+def generator() -> str:
+    """The name under which JAX can call the generator of random numbers."""
+    return register(library(["threefry.cc"], [], "random numbers"), "random", "cpu")
 
 
 @functools.cache
-def joints() -> tuple[str, str]:
-    """The names under which JAX can call what cuts vectors into arrays, and what joins these."""
-    path = library(["joints.cc"], [], "packed arrays")
-    return register(path, "cut", "cpu"), register(path, "join", "cpu")
+def joint(kernel: str) -> str:
+    """The name under which JAX can call a kernel that moves arrays."""
+    return register(library(["joints.cc"], [], "packed arrays"), kernel, "cpu")
 
 
 @functools.cache

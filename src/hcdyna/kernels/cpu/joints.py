@@ -3,7 +3,8 @@ each array, and where many are ready at once it wakes another thread to share th
 longer than the work itself."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,8 @@ from hcdyna.types import Array
 
 WORD = 4
 """Bytes of the types that share a vector."""
+SMALL = 64
+"""Numbers in an array of which nobody minds a copy."""
 
 
 @functools.cache
@@ -24,7 +27,7 @@ def quick_joints() -> Joints:
     if build.why_not() is not None:
         return PLAIN
     try:
-        cutter, joiner = build.joints()
+        cutter, joiner = build.joint("cut"), build.joint("join")
     except (CannotBuild, OSError):
         return PLAIN
 
@@ -43,3 +46,27 @@ def quick_joints() -> Joints:
         return jax.ffi.ffi_call(joiner, words, vmap_method="broadcast_all")(*arrays)
 
     return Joints(vector_of, cut, join)
+
+
+def after(done: Iterable[Array], tree: Any) -> Any:
+    """The same arrays, of which nobody uses the small ones before all of `done` is there.
+
+    XLA takes operators in the order in which they become ready, not in which they are needed; with
+    less to begin with, there are never so many that it wakes another thread.
+    """
+    try:
+        name = build.joint("after")
+    except (CannotBuild, OSError):
+        return tree
+    leaves, structure = jax.tree.flatten(tree)
+    chosen = [i for i, x in enumerate(leaves) if x.size <= SMALL and x.dtype.itemsize == WORD]
+    shapes = [jax.ShapeDtypeStruct(leaves[i].shape, leaves[i].dtype) for i in chosen]
+    call = jax.ffi.ffi_call(
+        name,
+        shapes,
+        vmap_method="broadcast_all",
+        input_output_aliases={i: i for i in range(len(chosen))},
+    )
+    for i, x in zip(chosen, call(*(leaves[i] for i in chosen), *done), strict=True):
+        leaves[i] = x
+    return jax.tree.unflatten(structure, leaves)

@@ -53,13 +53,4 @@ static void random(Call call) {
   }
 }
 
-// The keys, unchanged: who draws from them waits for all other arguments.
-static void after(Call call) {
-  const size_t size = 2 * sizeof(uint32_t) * agents_in(call.argument(0), 1);
-  const char* keys = call.in<char>();
-  char* same = call.out<char>();
-  if (same != keys) std::memcpy(same, keys, size);
-}
-
 KERNEL(hcdyna_random, random)
-KERNEL(hcdyna_after, after)

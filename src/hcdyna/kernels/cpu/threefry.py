@@ -22,38 +22,24 @@ def quick(key: Key) -> Key:
     """The same key, from which one draws faster where that is possible."""
     if "fry" not in str(key.dtype) or not jax.config.values["jax_threefry_partitionable"]:
         return key
-    generator = quick_generator()
-    return key if generator is None else jax.random.wrap_key_data(raw(key), impl=generator)
+    return key if quick_generator() is None else quickly(raw(key))
 
 
 def usual(key: Key) -> Key:
     """A quick key as one of JAX's own; others are."""
-    if "hcd" not in str(key.dtype):
-        return key
-    return jax.random.wrap_key_data(raw(key), impl="threefry2x32")
+    return jax.random.wrap_key_data(raw(key), impl="threefry2x32") if is_quick(key) else key
 
 
-def after(key: Key, *done: Array) -> Key:
-    """The same key, from which nobody draws before all of `done` is there, if it is a quick one.
-
-    XLA runs operators in the order in which they become ready, and where more than eight are, it
-    wakes another thread to share the work, which takes longer than the work itself. Most of those
-    that become ready early are random numbers that are needed late.
-    """
-    generator = quick_generator()
-    if generator is None or "hcd" not in str(key.dtype) or not done:
-        return key
-    data = raw(key)
-    same = jax.ShapeDtypeStruct(data.shape, data.dtype)
-    _, name = build.generator()
-    call = jax.ffi.ffi_call(
-        name, same, vmap_method="broadcast_all", input_output_aliases={0: 0}
-    )
-    return jax.random.wrap_key_data(call(data, *done), impl=generator)
+def is_quick(key: Key) -> bool:
+    return "hcd" in str(key.dtype)
 
 
 def raw(key: Key) -> Array:
     return jax.random.key_data(key)
+
+
+def quickly(data: Array) -> Key:
+    return jax.random.wrap_key_data(data, impl=quick_generator())
 
 
 @functools.cache
@@ -62,7 +48,7 @@ def quick_generator() -> Any:
     if build.why_not() is not None:
         return None
     try:
-        name, _ = build.generator()
+        name = build.generator()
     except (CannotBuild, OSError):
         return None
 
