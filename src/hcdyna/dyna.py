@@ -130,7 +130,8 @@ def compose(
             nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
             state, info = jax.lax.cond(due, improved, lambda state: (state, nothing), state)
         if not training.learn_at_once:
-            model_state, model_info = model.update(model_key, state.model, state.replay)
+            model_key, known = after(info.values(), model_key, state.model)
+            model_state, model_info = model.update(model_key, known, state.replay)
             state = state._replace(model=model_state)
         return state, info | model_info
 

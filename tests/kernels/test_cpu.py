@@ -1,5 +1,6 @@
 """The C++ kernels do what the plain functions do, and give the same bits in any company."""
 
+import resource
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -31,6 +32,7 @@ from hcdyna.numerics.networks import Layer
 from hcdyna.planning import MiniBatches, plan
 from hcdyna.planning.discrete import Asked
 from hcdyna.search_control.climbing import climb_along
+from hcdyna.training.trainer import Trainer
 from hcdyna.types import Scene, Transition
 
 pytestmark = pytest.mark.skipif(build.why_not() is not None, reason=str(build.why_not()))
@@ -252,3 +254,21 @@ def fresh_steps(drawn):
         np.where(over, 0.0, 0.9).astype(np.float32),
         drawn.states(),
     )
+
+
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="XLA has no other thread on a single core")
+@pytest.mark.parametrize("environment", [GridWorld(), CartPole()])
+def test_a_lone_agent_wakes_no_other_thread(environment):
+    """A thread that hands work over waits for it: once per step would be half of its time."""
+    settings = Settings(
+        environment=environment,
+        search_control=HillClimbing(queue_size=1_000),
+        training=Training(steps=1_010, warmup=10, replay_size=1_000, planning_steps=10),
+    )
+    alone = Trainer([settings], [0])
+    _, life, _ = alone.begin()
+    life, _ = alone.programs.warm_up(life, alone.numbers, 10)
+    life, _ = jax.block_until_ready(alone.programs.learn(life, alone.numbers, 1))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    jax.block_until_ready(alone.programs.learn(life, alone.numbers, 1_000))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before < 200

@@ -15,8 +15,8 @@ from hcdyna.kernels import sizes as gpu_coverage
 from hcdyna.kernels.cpu import climb as cpu_climb
 from hcdyna.kernels.cpu import coverage as cpu_coverage
 from hcdyna.kernels.cpu import fit as cpu_fit
-from hcdyna.kernels.cpu import plan as cpu_plan
 from hcdyna.kernels.cpu import joints, threefry
+from hcdyna.kernels.cpu import plan as cpu_plan
 from hcdyna.kernels.cpu.joints import quick_joints
 from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start

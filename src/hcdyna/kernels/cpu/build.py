@@ -4,12 +4,11 @@ import functools
 import os
 import platform
 import shutil
-import subprocess
 from pathlib import Path
 
 import jax
 
-from hcdyna.kernels.library import CannotBuild, kept, register
+from hcdyna.kernels.library import CannotBuild, kept, register, said_by
 from hcdyna.numerics.devices import start
 
 FOLDER = Path(__file__).parent
@@ -25,14 +24,16 @@ FLAGS = (
 @functools.cache
 def compiler(path: str) -> tuple[str, str]:
     """The path and version of the first C++ compiler that the search path `path` offers."""
+    problems = []
     for name in COMPILERS:
         found = shutil.which(name, path=path)
         if found is not None:
-            asked = [found, "--version"]
-            about = subprocess.run(asked, capture_output=True, text=True, check=False)
-            if about.returncode == 0:
-                return found, about.stdout
-    raise CannotBuild(f"no C++ compiler was found ({', '.join(COMPILERS)})")
+            version, problem = said_by([found, "--version"])
+            if problem is None:
+                return found, version
+            problems.append(f"{name}: {problem}")
+    tried = "; ".join(problems) or ", ".join(COMPILERS)
+    raise CannotBuild(f"no C++ compiler was found ({tried})")
 
 
 @functools.cache

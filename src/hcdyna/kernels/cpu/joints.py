@@ -17,8 +17,6 @@ from hcdyna.types import Array
 
 WORD = 4
 """Bytes of the types that share a vector."""
-SMALL = 64
-"""Numbers in an array of which nobody minds a copy."""
 
 
 @functools.cache
@@ -49,7 +47,7 @@ def quick_joints() -> Joints:
 
 
 def after(done: Iterable[Array], tree: Any) -> Any:
-    """The same arrays, of which nobody uses the small ones before all of `done` is there.
+    """The same arrays, which nobody uses before all of `done` is there.
 
     XLA takes operators in the order in which they become ready, not in which they are needed; with
     less to begin with, there are never so many that it wakes another thread.
@@ -59,14 +57,7 @@ def after(done: Iterable[Array], tree: Any) -> Any:
     except (CannotBuild, OSError):
         return tree
     leaves, structure = jax.tree.flatten(tree)
-    chosen = [i for i, x in enumerate(leaves) if x.size <= SMALL and x.dtype.itemsize == WORD]
-    shapes = [jax.ShapeDtypeStruct(leaves[i].shape, leaves[i].dtype) for i in chosen]
-    call = jax.ffi.ffi_call(
-        name,
-        shapes,
-        vmap_method="broadcast_all",
-        input_output_aliases={i: i for i in range(len(chosen))},
-    )
-    for i, x in zip(chosen, call(*(leaves[i] for i in chosen), *done), strict=True):
-        leaves[i] = x
-    return jax.tree.unflatten(structure, leaves)
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
+    same = {i: i for i in range(len(leaves))}
+    call = jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all", input_output_aliases=same)
+    return jax.tree.unflatten(structure, call(*leaves, *done))
