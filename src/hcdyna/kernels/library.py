@@ -50,7 +50,7 @@ def kept(
         print(note, file=sys.stderr, flush=True)
     temporary = library.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
     try:
-        problem = said_by([*command, "-o", str(temporary)])[1]
+        problem = said_by([*command, "-o", str(temporary)], MOST_SECONDS)[1]
         if problem is None:
             os.chmod(temporary, 0o700)
             os.replace(temporary, library)
@@ -63,7 +63,7 @@ def kept(
     raise CannotBuild(FAILED[library])
 
 
-def said_by(command: Sequence[str]) -> tuple[str, str | None]:
+def said_by(command: Sequence[str], most_seconds: int) -> tuple[str, str | None]:
     """What a compiler prints, and in one line why it failed; None if it did not."""
     try:
         answer = subprocess.run(
@@ -73,12 +73,12 @@ def said_by(command: Sequence[str]) -> tuple[str, str | None]:
             text=True,
             errors="replace",
             check=False,
-            timeout=MOST_SECONDS,
+            timeout=most_seconds,
         )
     except OSError as error:
         return "", error.strerror or str(error)
     except subprocess.TimeoutExpired:
-        return "", f"it did not end in {MOST_SECONDS} seconds"
+        return "", f"it did not end in {most_seconds} seconds"
     if answer.returncode == 0:
         return answer.stdout, None
     lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]

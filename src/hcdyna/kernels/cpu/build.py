@@ -21,19 +21,26 @@ FLAGS = (
 """Fused multiply-adds, but nothing that would take a number for finite that is not."""
 
 
+def compiler() -> tuple[str, str]:
+    """The path and version of the first C++ compiler that the search path offers."""
+    found = look_for_compiler(os.environ.get("PATH", os.defpath))
+    if isinstance(found, str):
+        raise CannotBuild(f"no C++ compiler was found ({found})")
+    return found
+
+
 @functools.cache
-def compiler(path: str) -> tuple[str, str]:
-    """The path and version of the first C++ compiler that the search path `path` offers."""
+def look_for_compiler(search_path: str) -> tuple[str, str] | str:
+    """The same, or what was tried."""
     problems = []
     for name in COMPILERS:
-        found = shutil.which(name, path=path)
-        if found is not None:
-            version, problem = said_by([found, "--version"])
+        path = shutil.which(name, path=search_path)
+        if path is not None:
+            version, problem = said_by([path, "--version"], most_seconds=20)
             if problem is None:
-                return found, version
+                return path, version
             problems.append(f"{name}: {problem}")
-    tried = "; ".join(problems) or ", ".join(COMPILERS)
-    raise CannotBuild(f"no C++ compiler was found ({tried})")
+    return "; ".join(problems) or ", ".join(COMPILERS)
 
 
 @functools.cache
@@ -60,7 +67,7 @@ def why_not() -> str | None:
     if jax.default_backend() != "cpu":
         return "JAX does not run on a CPU"
     try:
-        compiler(os.environ.get("PATH", os.defpath))
+        compiler()
     except CannotBuild as reason:
         return str(reason)
     return None
@@ -104,7 +111,7 @@ def macros_of(widths: tuple[int, ...], activation: str) -> list[str]:
 
 def library(sources: list[str], macros: list[str], purpose: str) -> Path:
     """Some of the sources, compiled for this processor."""
-    path, version = compiler(os.environ.get("PATH", os.defpath))
+    path, version = compiler()
     words = [*FLAGS, *for_this_processor(), *macros]
     places = [str(FOLDER / name) for name in sources]
     command = [path, *words, f"-I{jax.ffi.include_dir()}", *places]
