@@ -23,6 +23,7 @@ from hcdyna import (
     train,
 )
 from hcdyna.agents.dqn import DQNState
+from hcdyna.kernels.accelerate import after
 from hcdyna.kernels.cpu import build, climb
 from hcdyna.kernels.cpu import plan as kernel_plan
 from hcdyna.kernels.cpu.fit import fit_for
@@ -205,6 +206,25 @@ def test_random_numbers_are_those_of_jax(draw):
     assert fast.dtype != keys.dtype
     assert usual(fast).dtype == keys.dtype
     np.testing.assert_array_equal(jax.vmap(draw)(fast), jax.vmap(draw)(keys))
+
+
+def test_what_waits_stays_the_same():
+    """Keys and numbers of Python, which a part may remember, too."""
+    keys = jax.random.split(jax.random.key(7), 4)
+    state = {"key": keys, "number": jnp.arange(4.0), "flag": jnp.ones((4, 3), bool)}
+
+    def wait(key, state):
+        found, later = after([state["number"], 1.5], quick(key), state | {"two": 2})
+        assert later.pop("two") == 2
+        return usual(found), later
+
+    found, later = jax.jit(jax.vmap(wait))(keys, state)
+    for one, other in zip(jax.tree.leaves((found, later)), jax.tree.leaves((keys, state)), strict=True):
+        assert one.dtype == other.dtype
+        assert (one == other).all()
+    usual_key, same = after([1.5], keys[0], state)
+    assert usual_key.dtype == keys.dtype
+    assert same is state
 
 
 def test_a_learned_model_learns_the_same():

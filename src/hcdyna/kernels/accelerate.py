@@ -124,7 +124,8 @@ usual_key = threefry.usual
 def after(done: Iterable[Array], key: Key, state: Any = ()) -> tuple[Key, Any]:
     """The same key and state; but if the key is a quick one, nobody draws from it, or uses the
     small arrays of the state, before `done` is there."""
-    if not threefry.is_quick(key):
+    done = list(done)
+    if not done or not threefry.is_quick(key):
         return key, state
     data, state = joints.after(done, (threefry.raw(key), state))
     return threefry.quickly(data), state

@@ -57,7 +57,16 @@ def after(done: Iterable[Array], tree: Any) -> Any:
     except (CannotBuild, OSError):
         return tree
     leaves, structure = jax.tree.flatten(tree)
-    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
-    same = {i: i for i in range(len(leaves))}
+    chosen = [i for i, x in enumerate(leaves) if is_plain(x)]
+    shapes = [jax.ShapeDtypeStruct(leaves[i].shape, leaves[i].dtype) for i in chosen]
+    same = {i: i for i in range(len(chosen))}
     call = jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all", input_output_aliases=same)
-    return jax.tree.unflatten(structure, call(*leaves, *done))
+    found = call(*(leaves[i] for i in chosen), *map(jnp.asarray, done))
+    for i, x in zip(chosen, found, strict=True):
+        leaves[i] = x
+    return jax.tree.unflatten(structure, leaves)
+
+
+def is_plain(x: Any) -> bool:
+    """Whether it is an array that a kernel can be given; keys and numbers of Python are not."""
+    return isinstance(x, jax.Array) and not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended)
