@@ -219,7 +219,9 @@ def test_what_waits_stays_the_same():
         return usual(found), later
 
     found, later = jax.jit(jax.vmap(wait))(keys, state)
-    for one, other in zip(jax.tree.leaves((found, later)), jax.tree.leaves((keys, state)), strict=True):
+    for one, other in zip(
+        jax.tree.leaves((found, later)), jax.tree.leaves((keys, state)), strict=True
+    ):
         assert one.dtype == other.dtype
         assert (one == other).all()
     usual_key, same = after([1.5], keys[0], state)
