@@ -13,6 +13,7 @@ import optax
 
 from hcdyna.models import pay, scales, skill
 from hcdyna.models.fitting import Fit, FitFor, Learned, Lesson, both, weights
+from hcdyna.models.functions import flag, real
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
@@ -136,10 +137,9 @@ def ensemble(
         numbers = units_of(state).part(d, 2 * d + 1).original(answer[: d + 1])
         next_obs, reward, end = env.project(obs + numbers[:d]), numbers[d], answer[d + 1] > 0.0
         if known_end is not None:
-            end = jnp.asarray(known_end(obs, action, next_obs)).astype(bool).reshape(())
+            end = flag("LearnedModel.terminated", known_end(obs, action, next_obs))
         if known_reward is not None:
-            reward = known_reward(obs, action, next_obs)
-            reward = jnp.asarray(reward, jnp.float32).reshape(())
+            reward = real("LearnedModel.reward", known_reward(obs, action, next_obs))
         elif settings.normalise:
             reward = pay.settled(state.pay, reward, end)
         return Outcome(next_obs, reward, end)
