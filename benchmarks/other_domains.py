@@ -29,6 +29,12 @@ class Square:
 
     walls: tuple[tuple[float, float, float, float], ...] = ()
     """(x0, x1, y0, y1) of each, closed to moves."""
+    fire: tuple[tuple[float, float, float, float], ...] = ()
+    """The same of areas in which an episode ends with a reward of −100."""
+    shaped: bool = False
+    """Whether a step costs the distance to the goal."""
+    reward_noise: float = 0.0
+    """Standard deviation of noise on every reward."""
     step_reward: float = -1.0
     goal_reward: float = -1.0
     near_goal: float | None = None
@@ -49,8 +55,14 @@ class Square:
         def noisy(key: Key, place: Array) -> Array:
             return jnp.concatenate([place, jax.random.normal(key, (self.noise,))])
 
+        def inside(obs: Array, areas: tuple[tuple[float, float, float, float], ...]) -> Array:
+            found = jnp.zeros((), bool)
+            for x0, x1, y0, y1 in areas:
+                found |= (obs[0] >= x0) & (obs[0] <= x1) & (obs[1] >= y0) & (obs[1] <= y1)
+            return found
+
         def ends(obs: Array) -> Array:
-            return (obs[0] >= 0.95) & (obs[1] >= 0.95) | near(obs)
+            return (obs[0] >= 0.95) & (obs[1] >= 0.95) | near(obs) | inside(obs, self.fire)
 
         def near(obs: Array) -> Array:
             return (self.near_goal is not None) & (obs[0] <= 0.05) & (obs[1] >= 0.95)
@@ -60,12 +72,15 @@ class Square:
             slips = jax.random.uniform(slip_key) < self.slip
             made = jnp.where(slips, jax.random.randint(action_key, (), 0, 4), action)
             to = obs[:2] + 0.05 * jnp.asarray(DIRECTIONS)[made]
-            blocked = jnp.zeros((), bool)
-            for x0, x1, y0, y1 in self.walls:
-                blocked |= (to[0] >= x0) & (to[0] <= x1) & (to[1] >= y0) & (to[1] <= y1)
+            blocked = inside(to, self.walls)
             next_obs = box(noisy(noise_key, jnp.where(blocked, obs[:2], to)))
             at_end = jnp.where(near(next_obs), self.near_goal or 0.0, self.goal_reward)
-            reward = jnp.where(ends(next_obs), at_end, self.step_reward)
+            at_end = jnp.where(inside(next_obs, self.fire), -100.0, at_end)
+            cost = jnp.linalg.norm(1.0 - next_obs[:2]) if self.shaped else 1.0
+            reward = jnp.where(ends(next_obs), at_end, self.step_reward * cost)
+            if self.reward_noise:
+                chance = jax.random.normal(jax.random.fold_in(key, 1))
+                reward = reward + self.reward_noise * chance
             return Outcome(next_obs, reward, ends(next_obs))
 
         def reset(key: Key) -> Array:
@@ -82,6 +97,12 @@ DOMAINS = {
     "one reward": Square(step_reward=0.0, goal_reward=1.0),
     "slippery": Square(walls=((0.45, 0.55, 0.0, 0.7),), slip=0.3),
     "eight variables": Square(noise=6),
+    "fire": Square(fire=((0.45, 0.55, 0.0, 0.7),)),
+    "staying alive": Square(
+        fire=((0.3, 1.0, 0.0, 1.0), (0.0, 1.0, 0.3, 1.0)), step_reward=1.0, slip=0.3, time_limit=200
+    ),
+    "shaped": Square(walls=((0.45, 0.55, 0.0, 0.7),), shaped=True),
+    "noisy reward": Square(reward_noise=1.0),
 }
 VARIANTS: dict[str, tuple[str, Any]] = {
     "replay alone": ("replay", None),
