@@ -6,11 +6,16 @@ is named by a string (the registry, plug-ins).
 
 import ast
 import importlib
+import re
+import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 import hcdyna
+from hcdyna.training.compiled import of_agent, time_step
+from hcdyna.training.trainer import Trainer
 
 SOURCE = Path(__file__).parents[1] / "src"
 ROOMS = [
@@ -126,6 +131,23 @@ def test_no_import_goes_up(module):
     assert "hcdyna" not in GRAPH[module], "the front page is for users"
 
 
+def test_a_module_is_named_by_a_string_only_to_show_a_thing_in_a_notebook():
+    """Such an import would be missing in the graph; parts are named in the registry alone."""
+    by_name = re.compile(r'import_module\(f?"(hcdyna[\w.]*)')
+    up = {
+        (name, other)
+        for name, path in MODULES.items()
+        for other in by_name.findall(path.read_text(encoding="utf-8"))
+        if name != "hcdyna" and floor(other.rstrip(".")) < floor(name)
+    }
+    assert {other for _, other in up} == {"hcdyna.figures.notebook"}
+    assert {name for name, _ in up} == {
+        "hcdyna.runs.run",
+        "hcdyna.runs.trained",
+        "hcdyna.settings.core",
+    }
+
+
 def test_the_top_level_is_a_handful_of_modules():
     top = [path.name for path in (SOURCE / "hcdyna").glob("*.py")]
     assert len(top) <= MOST_AT_THE_TOP, sorted(top)
@@ -165,3 +187,31 @@ def later():
     }
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["b", "c", "b"]
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
+
+
+def test_a_time_step_goes_through_the_files_that_the_documents_name():
+    text = (SOURCE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| \d \| \[`([\w./]+)`\]", text, re.MULTILINE)
+    helpers = [*re.findall(r"`([\w./]+(?:\.py|/))`", text), "kernels/"]
+    trainer = Trainer([hcdyna.Settings(training=hcdyna.Training(kernels="off"))], [0])
+    like = (trainer.shapes, trainer.numbers)
+    like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), like)
+    seen = set()
+
+    def note(frame, event, argument):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(SOURCE / "hcdyna"):
+            seen.add(str(path.relative_to(SOURCE / "hcdyna")))
+
+    def step(life, numbers):
+        return time_step(*of_agent(trainer.static, numbers), False, life)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        jax.eval_shape(step, *like)
+    finally:
+        sys.setprofile(before)
+    assert len(table) <= 8
+    assert set(table) <= seen
+    assert not {name for name in seen - set(table) if not name.startswith(tuple(helpers))}

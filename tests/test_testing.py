@@ -55,6 +55,17 @@ def outcome(**changes):
     return ENV._replace(dynamics=dynamics)
 
 
+@dataclass(frozen=True)
+class LooksWhileBuilding:
+    """Builds well alone, but not where training builds it, inside a compiled program."""
+
+    size: float = 2.0
+
+    def build(self):
+        scale = float(jnp.sqrt(self.size))
+        return outcome(reward=lambda x: x * scale)
+
+
 ENVIRONMENTS = {
     "observations stay inside Π": outcome(next_obs=lambda x: x - 0.06),
     "reward: complex64, not a real number": outcome(reward=lambda x: x * 1j),
@@ -69,6 +80,8 @@ ENVIRONMENTS = {
         reset=lambda key: company(ENV.reset(key))
     ),
     "dynamics: can't be compiled": outcome(reward=lambda x: x if x < 0 else -x),
+    "reset: can't be compiled": LooksWhileBuilding(),
+    "'one' with type <class 'str'> is not a valid JAX type": outcome(reward=lambda x: "one"),
     "reset: (3,) float32, not (2,) float32": ENV._replace(reset=lambda key: jnp.zeros(3)),
     "start states are inside Π": ENV._replace(reset=lambda key: jnp.full(2, 2.0)),
     "Π is idempotent": ENV._replace(project=lambda obs: jnp.where(obs > 0.1, 0.5 * obs, obs)),

@@ -25,7 +25,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(cases, "WARMUP", 50)
     peers = {ABSENT: (SMALL,), PRESENT: (SMALL,)}
     series = {"k": (4,), "agents": (1,)}
-    plan = suite.Plan((SMALL,), series, peers, rounds=3, seconds=0.001, peer_rounds=2)
+    plan = suite.Schedule((SMALL,), series, peers, rounds=3, seconds=0.001, peer_rounds=2)
     monkeypatch.setattr(suite, "QUICK", plan)
 
 
@@ -71,7 +71,7 @@ def test_a_cell_that_does_not_fit_is_skipped_with_the_reason(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 1_000_000_000)
     said = []
     many = replace(SMALL, agents=1_001)
-    bench = suite.Suite(suite.Plan((), {}, {}, rounds=1, seconds=0.001), said.append)
+    bench = suite.Suite(suite.Schedule((), {}, {}, rounds=1, seconds=0.001), said.append)
     bench.begin(many, "many")
     assert bench.results[many].record(1.0)["skipped"].startswith("needs 1.66 GB, and 1 GB are free")
     assert "skipped, needs 1.66 GB" in said[0]

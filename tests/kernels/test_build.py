@@ -20,14 +20,16 @@ from hcdyna import (
     TabularGridWorld,
     TDError,
     Training,
+    drawn,
 )
 from hcdyna.dyna import build as build_dyna
 from hcdyna.kernels import accelerate, build
 from hcdyna.kernels.cpu import build as cpu_build
 from hcdyna.kernels.cpu import coverage
 from hcdyna.kernels.sizes import sizes, why_not_covered
+from hcdyna.numerics import ring
 from hcdyna.training import trainer
-from hcdyna.types import Perceptron
+from hcdyna.types import Perceptron, Rows
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
@@ -96,6 +98,22 @@ def test_what_runs_plain_beside_the_kernels_is_said(
         demanded = dataclasses.replace(training, kernels="on")
         with pytest.raises(SettingsError, match=f"^Training.kernels = 'on': {reason}.*; use auto"):
             build_dyna(dataclasses.replace(settings, training=demanded))
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnRows:
+    """A strategy of somebody else, who says nothing about kernels."""
+
+    def build(self, env):
+        return drawn(lambda key, scene, n: Rows(ring.sample(key, scene.replay, n)))
+
+
+def test_whole_transitions_of_ones_own_strategy_are_noticed(monkeypatch):
+    there = accelerate.GPU._replace(why_not=lambda perceptron, env: None)
+    monkeypatch.setattr(accelerate, "kernels_here", lambda: there)
+    said = trainer.kernels_used(Settings(search_control=OwnRows()))
+    assert said == "fused; planning is plain with whole transitions"
+    assert trainer.kernels_used(Settings(search_control="replay")) == "fused"
 
 
 def test_a_function_that_was_replaced_is_not_covered():

@@ -28,8 +28,8 @@ from hcdyna import (
 )
 from hcdyna.cli import main
 from hcdyna.runs.diagnosis import diagnose
-from hcdyna.runs.diagnosis.case import beyond
 from hcdyna.runs.diagnosis.causes import CAUSES
+from hcdyna.runs.diagnosis.evidence import beyond
 from hcdyna.runs.diagnosis.measuring import possible_returns, way_to_visited
 from hcdyna.runs.diagnosis.table import WIDTH
 from hcdyna.types import Outcome, Transition

@@ -44,6 +44,9 @@ BAD = {
         training=Training(replay_size=16)
     ),
     "did you mean GridWorld?": lambda: Settings(environment="GridWorl"),
+    "'double_dqn': it is now name dqn, double True, dueling True": lambda: Settings(
+        agent="double_dqn"
+    ),
     "unknown name 'xyzzy': known: replay": lambda: Settings(search_control="xyzzy"),
     "Settings.agent = 3: must be a name or": lambda: Settings(agent=3),
     "Settings.training = None: must be a Training": lambda: Settings(training=None),

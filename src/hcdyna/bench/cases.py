@@ -63,7 +63,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """What was measured, or why it was not."""
 
     case: Case
@@ -115,13 +115,13 @@ def prepare(case: Case) -> Ours | str:
         return "out of memory"
 
 
-def result(case: Case, ours: Ours | str, rates: Sequence[float] = ()) -> Measured:
+def result(case: Case, ours: Ours | str, rates: Sequence[float] = ()) -> Measurement:
     """What was measured with a program, or why there is none."""
     settings = case.settings()
     count, kernels = multiply_adds(settings), kernels_used(settings)
     if isinstance(ours, str):
-        return Measured(case, count, kernels, skipped=ours)
-    return Measured(case, count, kernels, tuple(rates), ours.compile_seconds, ours.peak_bytes)
+        return Measurement(case, count, kernels, skipped=ours)
+    return Measurement(case, count, kernels, tuple(rates), ours.compile_seconds, ours.peak_bytes)
 
 
 def too_large(settings: Settings, agents: int) -> str | None:

@@ -1,5 +1,6 @@
 """The record of a benchmark run for people: tables, and a figure of how speed scales."""
 
+from statistics import median
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -8,8 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from rich.markup import escape
 from rich.table import Table
 
-from hcdyna.figures.curves import COLOURS, PAPER_NAMES
-from hcdyna.figures.pictures import tidy
+from hcdyna.figures.curves import COLOURS, PAPER_NAMES, tidy
 from hcdyna.numerics.memory import amount
 from hcdyna.settings.words import count
 
@@ -20,6 +20,8 @@ PANELS = {
     "environment": "state variables d",
     "width": "units a hidden layer",
 }
+CENTRE = {"k": 100, "n": 10, "agents": 30, "environment": "GridWorld", "width": 32}
+"""Where nothing is varied."""
 VARIABLES = {"GridWorld": 2, "MountainCar": 2, "CartPole": 4, "Acrobot": 6}
 
 
@@ -103,16 +105,11 @@ def peers_table(record: dict[str, Any]) -> Table:
         table.add_row(
             f"{PAPER_NAMES[ours['strategy']]}, n = {ours['n']}, {agents}",
             row["peer"],
-            f"{middle(row['rates']):,.0f}",
-            f"{middle(row['theirs']):,.1f}",
+            f"{median(row['rates']):,.0f}",
+            f"{median(row['theirs']):,.1f}",
             row["ratio"],
         )
     return table
-
-
-def middle(values: list[float]) -> float:
-    """The median, of an odd number of rounds."""
-    return sorted(values)[len(values) // 2]
 
 
 def scaling_figure(record: dict[str, Any]) -> Figure:
@@ -137,7 +134,7 @@ def draw_series(axes: Axes, field: str, rows: list[dict[str, Any]]) -> None:
     x = [VARIABLES[row[field]] if field == "environment" else row[field] for row in rows]
     y = [row["steps_per_second"] for row in rows]
     colour = COLOURS["HC-Dyna"]
-    centre = [row for row in rows if is_centre(row)]
+    centre = [row for row in rows if CENTRE.items() <= row.items()]
     if centre:
         work = centre[0]["steps_per_second"] * centre[0]["multiply_adds"]
         even = [work / row["multiply_adds"] for row in rows]
@@ -156,9 +153,3 @@ def draw_series(axes: Axes, field: str, rows: list[dict[str, Any]]) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.yaxis.set_minor_locator(NullLocator())
     tidy(axes)
-
-
-def is_centre(row: dict[str, Any]) -> bool:
-    """Whether nothing is varied."""
-    here = (row["k"], row["n"], row["agents"], row["environment"], row["width"])
-    return here == (100, 10, 30, "GridWorld", 32)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from hcdyna.bench import counts, versus
-from hcdyna.bench.cases import Case, Measured, prepare, result
+from hcdyna.bench.cases import Case, Measurement, prepare, result
 from hcdyna.bench.ours import Ours
 from hcdyna.bench.peers import Peer
 from hcdyna.numerics.devices import offer_every_core
@@ -32,7 +32,7 @@ FEWEST_STEPS = 5
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """What to measure, and for how long."""
 
     grid: tuple[Case, ...]
@@ -53,7 +53,7 @@ def grid(ns: tuple[int, ...], agents: tuple[int, ...]) -> tuple[Case, ...]:
 
 
 ENVIRONMENTS = ("GridWorld", "CartPole", "Acrobot")
-FULL = Plan(
+FULL = Schedule(
     grid((1, 10, 30), (1, 30, 480, 1920)),
     {
         "k": (10, 100, 300),
@@ -76,7 +76,7 @@ QUICK = replace(
 )
 
 
-def plain_twin(case: Case) -> Case | None:
+def without_kernels(case: Case) -> Case | None:
     """The same case without kernels; None where it has none anyway."""
     fused = kernels_used(case.settings()).startswith("fused")
     return replace(case, kernels="off") if fused else None
@@ -85,9 +85,9 @@ def plain_twin(case: Case) -> Case | None:
 class Suite:
     """A run of the suite; no case is measured twice."""
 
-    def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
+    def __init__(self, plan: Schedule, tell: Callable[[str], None]) -> None:
         self.plan, self.tell = plan, tell
-        self.results: dict[Case, Measured] = {}
+        self.results: dict[Case, Measurement] = {}
         self.programs: dict[Case, Ours] = {}
 
     def run(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Suite:
         plan, peaks = self.plan, measured_peaks()
         self.tell(f"{device_name()}: {amount(peaks['float32'])} multiply-adds a second in float32")
         varied = [replace(CENTRE, **{k: v}) for k, values in plan.series.items() for v in values]
-        plain = [twin for twin in map(plain_twin, plan.grid) if twin is not None]
+        plain = [twin for twin in map(without_kernels, plan.grid) if twin is not None]
         every_case = dict.fromkeys([*plan.grid, *varied, *plain])
         for place, case in enumerate(every_case, 1):
             self.begin(case, f"{place} of {len(every_case)}: {case}")
@@ -125,7 +125,7 @@ class Suite:
 
     def beside_plain(self, case: Case) -> dict[str, float]:
         """The plain program in the same run, and how many times as fast the fused one is."""
-        twin = plain_twin(case)
+        twin = without_kernels(case)
         if twin is None or not (self.results[twin].rates and self.results[case].rates):
             return {}
         fused, plain = self.results[case], self.results[twin]

@@ -125,3 +125,10 @@ def in_wall(obs: Array) -> Array:
 def at_goal(obs: Array) -> Array:
     """Whether a point lies in the goal area."""
     return jnp.all(obs >= GOAL)
+
+
+def regions(wall: bool) -> list[tuple[str, float, float, float, float]]:
+    """What stands in the square, to be drawn: name, left, right, bottom, top."""
+    found = [("start", 0.0, START, 0.0, START), ("goal", GOAL, 1.0, GOAL, 1.0)]
+    heights = ((0.0, HOLE[0]), (HOLE[1], 1.0)) if wall else ()
+    return found + [("wall", *WALL, low, high) for low, high in heights]

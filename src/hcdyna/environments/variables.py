@@ -8,16 +8,8 @@ CART = ("position", "velocity", "angle", "angular velocity")
 CAR = ("position", "velocity")
 ARMS = ("cos θ₁", "sin θ₁", "cos θ₂", "sin θ₂", "velocity of θ₁", "velocity of θ₂")
 SQUARE = ("x", "y")
-LANDER = (
-    "x",
-    "y",
-    "velocity x",
-    "velocity y",
-    "angle",
-    "angular velocity",
-    "left leg",
-    "right leg",
-)
+LEGS = ("left leg", "right leg")
+LANDER = (*SQUARE, "velocity x", "velocity y", "angle", "angular velocity", *LEGS)
 VARIABLES = {
     "GridWorld": SQUARE,
     "GridWorldContinuous": SQUARE,

@@ -126,7 +126,7 @@ def _diagnostics_of_a_world(curves: Sequence[Curve]) -> list[dict[str, Any]]:
     return charts
 
 
-def plain(numbers: np.ndarray, digits: int = 6) -> list[float | None]:
+def as_json(numbers: np.ndarray, digits: int = 6) -> list[float | None]:
     """As a list for JSON: rounded to some digits that count, null where not finite."""
     return [float(f"{x:.{digits}g}") if math.isfinite(x) else None for x in numbers.tolist()]
 
@@ -137,7 +137,7 @@ def _mean_and_band(curve: Curve, statistic: Statistic, kept: slice) -> list[dict
     line = _line(steps, mean, curve.colour) | {"meta": "mean"}
     if len(returns) == 1:
         return [line]
-    edges = zip(plain(low), plain(high), strict=True)
+    edges = zip(as_json(low), as_json(high), strict=True)
     line["customdata"] = [list(pair) for pair in edges]
     line["hovertemplate"] = "%{y:.5g} [%{customdata[0]:.5g}, %{customdata[1]:.5g}]"
     return [_band(steps, low, high, curve.colour), line]
@@ -146,7 +146,7 @@ def _mean_and_band(curve: Curve, statistic: Statistic, kept: slice) -> list[dict
 def _seeds(curve: Curve, kept: slice) -> dict[str, Any]:
     """All single seeds as one trace, with gaps between them."""
     steps = curve.run.steps[kept].tolist()
-    heights = [y for row in curve.returns[:, kept] for y in [*plain(row), None]]
+    heights = [y for row in curve.returns[:, kept] for y in [*as_json(row), None]]
     return {
         "meta": "seeds",
         "x": [*steps, None] * len(curve.returns),
@@ -170,7 +170,7 @@ def _divergences(curve: Curve) -> list[dict[str, Any]]:
         {
             "meta": "diverged",
             "x": curve.run.steps[first].tolist(),
-            "y": plain(curve.returns[seeds, first]),
+            "y": as_json(curve.returns[seeds, first]),
             "mode": "markers",
             "marker": {"symbol": "x", "size": 10, "color": curve.colour},
             "hovertemplate": "seed %{customdata} diverged",
@@ -195,7 +195,7 @@ def _spread(curve: Curve, values: np.ndarray, kept: slice) -> list[dict[str, Any
 def _line(steps: np.ndarray, heights: np.ndarray, colour: str) -> dict[str, Any]:
     return {
         "x": steps.tolist(),
-        "y": plain(heights),
+        "y": as_json(heights),
         # A line through a single point would not be seen.
         "mode": "lines" if len(steps) > 1 else "markers",
         "line": {"color": colour, "width": 2.5},
@@ -211,7 +211,7 @@ def _band(steps: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> 
     return {
         "meta": "band",
         "x": [*steps.tolist(), *steps[::-1].tolist()],
-        "y": [*plain(high), *plain(low[::-1])],
+        "y": [*as_json(high), *as_json(low[::-1])],
         "mode": "lines",
         "line": {"width": 0},
         "fill": "toself",

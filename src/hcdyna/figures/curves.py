@@ -4,6 +4,7 @@ A curve is named after its algorithm, by the paper's name if it has one, and aft
 differs between the curves.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from hcdyna.runs.run import Run
 from hcdyna.settings import CHOICES, Settings, registry
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import PLAIN, fields_of, is_part_or_described
+from hcdyna.statistics.summaries import Statistic
 
 PAPER_NAMES = {
     "replay": "DQN",
@@ -30,6 +32,7 @@ COLOURS = {
     "Gibbs": "#2c8c5a",
 }
 """The paper's own for the first three."""
+NAMES: dict[Statistic, str] = {"mean": "mean", "iqm": "interquartile mean"}
 MORE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f")
 """Told apart by the colour-blind too (Okabe and Ito)."""
 
@@ -84,6 +87,13 @@ def by_world(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
     for curve in curves:
         worlds.setdefault(curve.world, []).append(curve)
     return worlds
+
+
+def tidy(axes: Any) -> None:
+    """The look of all axes with numbers: a pale grid behind, no frame above and at the right."""
+    axes.grid(color="#e6e6e6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def flat(settings: Settings) -> dict[str, Any]:
@@ -205,11 +215,5 @@ def _told_apart(labels: list[str], runs: list[Run]) -> list[str]:
 
 def _colours(labels: list[str]) -> list[str]:
     """The colour of its own for each of the paper's algorithms, and others in turn."""
-    number, colours = 0, []
-    for label in labels:
-        if label in COLOURS:
-            colours.append(COLOURS[label])
-        else:
-            colours.append(MORE_COLOURS[number % len(MORE_COLOURS)])
-            number += 1
-    return colours
+    others = itertools.cycle(MORE_COLOURS)
+    return [COLOURS.get(label) or next(others) for label in labels]

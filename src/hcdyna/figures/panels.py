@@ -106,17 +106,9 @@ def marks(settings: Settings) -> list[dict[str, Any]]:
     environment = settings.environment
     if not isinstance(environment, grid_world.GridWorld | grid_world.GridWorldContinuous):
         return []
-    goal, start = grid_world.GOAL, grid_world.START
-    found = [_box("start", "#2f9e44", 0.0, start, 0.0, start)]
-    found.append(_box("goal", "#e8590c", goal, 1.0, goal, 1.0))
-    if environment.wall:
-        for bottom, top in ((0.0, grid_world.HOLE[0]), (grid_world.HOLE[1], 1.0)):
-            found.append(_box("wall", "#343a40", *grid_world.WALL, bottom, top))
+    colours = {"start": "#2f9e44", "goal": "#e8590c", "wall": "#343a40"}
+    found = []
+    for name, left, right, bottom, top in grid_world.regions(environment.wall):
+        corners = [[left, bottom], [right, bottom], [right, top], [left, top], [left, bottom]]
+        found.append({"name": name, "colour": colours[name], "corners": corners})
     return found
-
-
-def _box(
-    name: str, colour: str, left: float, right: float, bottom: float, top: float
-) -> dict[str, Any]:
-    corners = [[left, bottom], [right, bottom], [right, top], [left, top], [left, bottom]]
-    return {"name": name, "colour": colour, "corners": corners}

@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from hcdyna.environments import grid_world
 from hcdyna.environments.variables import named_variables
-from hcdyna.figures.curves import curves_of
+from hcdyna.figures.curves import curves_of, tidy
 from hcdyna.numerics import ring
 from hcdyna.runs.run import Run
 from hcdyna.runs.snapshots import surface_and_climbs
@@ -107,13 +108,6 @@ def replay_and_queue(axes: Axes, settings: Settings, state: Any, pair: tuple[int
     tidy(axes)
 
 
-def tidy(axes: Axes) -> None:
-    """The look of all axes with numbers: a pale grid behind, no frame above and at the right."""
-    axes.grid(color="#e6e6e6", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def sampled_states(
     state: Any, shown: int = SHOWN, seed: int = 0
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -141,15 +135,9 @@ def value_surface(
     agent = agent_of(settings, env.spec)
     look = jax.jit(partial(surface_and_climbs, env, agent.value, points=POINTS))
     heights, paths = (np.asarray(x) for x in look(state.agent))
-    low, high = env.spec.low, env.spec.high
-    x, y = (np.linspace(low[i], high[i], POINTS) for i in (0, 1))
-    sound = bool(np.isfinite(heights).all())
-    if sound:
-        picture = axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
+    picture = draw_heights(axes, settings, heights)
+    if picture is not None:
         axes.figure.colorbar(picture, ax=axes, label="V̂(s) = max Q(s, a)")
-    else:
-        no_surface(axes)
-
     visited, queued = sampled_states(state, shown, seed)
     if visited is not None:
         dots = {"s": 3, "color": "#7fb6ff", "linewidths": 0, "label": "replay states"}
@@ -157,42 +145,36 @@ def value_surface(
     if queued is not None:
         crosses = {"s": 16, "color": "white", "marker": "+", "linewidths": 0.7, **OUTLINED}
         axes.scatter(queued[:, 0], queued[:, 1], **crosses, label="search-control queue")  # type: ignore[arg-type]
-    if sound:
-        draw_climbs(axes, paths)
     if isinstance(settings.environment, grid_world.GridWorld | grid_world.GridWorldContinuous):
         draw_grid_world(axes, settings.environment.wall)
-    axes.set_xlim(low[0], high[0])
-    axes.set_ylim(low[1], high[1])
-    names = variable_names(settings)
-    axes.set_xlabel(names[0])
-    axes.set_ylabel(names[1])
-
-
-def no_surface(axes: Axes) -> None:
-    """Grey, and why."""
-    axes.set_facecolor("#5b6b73")
-    axes.set_title("V̂ is not finite: this agent has diverged", size="medium")
-
-
-def draw_climbs(axes: Axes, paths: np.ndarray) -> None:
-    """Climbs [climbs, steps, 2] as lines that begin with a dot."""
-    for number, path in enumerate(paths):
+    for number, path in enumerate(paths if picture is not None else ()):
         label = "climbs on V̂" if number == 0 else None
         axes.plot(*path.T, color="#ff4d3d", linewidth=1.6, label=label, zorder=4)
         axes.plot(*path[0], "o", color="#ff4d3d", markeredgecolor="white", markersize=7, zorder=4)
 
 
+def draw_heights(axes: Axes, settings: Settings, heights: np.ndarray) -> QuadMesh | None:
+    """V̂ [y, x] over the box of two-dimensional states; None, and why, where it is not finite."""
+    spec, names = settings.environment.build().spec, variable_names(settings)
+    low, high, points = spec.low, spec.high, len(heights)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=names[0], ylabel=names[1])
+    if not np.isfinite(heights).all():
+        axes.set_facecolor("#5b6b73")
+        axes.set_title("V̂ is not finite: this agent has diverged", size="medium")
+        return None
+    x, y = (np.linspace(low[i], high[i], points) for i in (0, 1))
+    return axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
+
+
 def draw_grid_world(axes: Axes, wall: bool) -> None:
     """The wall with its hole, the start and the goal."""
-    left, right = grid_world.WALL
-    if wall:
-        for bottom, top in ((0.0, grid_world.HOLE[0]), (grid_world.HOLE[1], 1.0)):
-            axes.fill_between(
-                [left, right], bottom, top, color="#3a3a3a", alpha=0.85, linewidth=0, zorder=3
-            )
-    goal, start = grid_world.GOAL, grid_world.START
-    axes.fill_between([goal, 1], goal, 1, color="#ffd24a", zorder=3)
-    axes.fill_between([0, start], 0, start, color="#8ee08e", zorder=3)
+    looks: dict[str, Any] = {
+        "start": {"color": "#8ee08e"},
+        "goal": {"color": "#ffd24a"},
+        "wall": {"color": "#3a3a3a", "alpha": 0.85, "linewidth": 0},
+    }
+    for name, left, right, bottom, top in grid_world.regions(wall):
+        axes.fill_between([left, right], bottom, top, zorder=3, **looks[name])
     axes.annotate("goal", (0.975, 0.965), ha="center", color="black", size="small", zorder=5)
     axes.annotate("start", (0.06, 0.018), color="white", size="small", zorder=5, **OUTLINED)  # type: ignore[arg-type]
     axes.set_aspect("equal")

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from hcdyna.figures.curves import COLOURS, Curve, by_world, curves_of
-from hcdyna.figures.pictures import plot_agent, tidy, value_surface
+from hcdyna.figures.curves import COLOURS, NAMES, by_world, curves_of, tidy
+from hcdyna.figures.pictures import plot_agent, value_surface
 from hcdyna.numerics.files import write
 from hcdyna.runs.run import Run
 from hcdyna.settings.errors import SettingsError
@@ -23,7 +23,6 @@ __all__ = ["learning_curves", "plot_agent", "plot_curves", "save_figure", "value
 FORMATS = ("png", "svg", "pdf")
 MOST_COLUMNS = 3
 """Environments side by side."""
-NAMES: dict[Statistic, str] = {"mean": "mean", "iqm": "interquartile mean"}
 
 
 def plot_curves(
@@ -47,15 +46,15 @@ def plot_curves(
     tell_notebooks()
     for number, (world, curves) in enumerate(worlds.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
-        draw_world(axes, curves, statistic)
-        axes.set_title(f"{world}: {shown(curves, statistic)}", size="medium")
+        for label, colour, run, setting in curves:
+            returns, diverged = run.mean_returns(setting), run.diverged[setting]
+            draw_curve(axes, run.steps, returns, label, colour, statistic, diverged)
+        finish(axes)
+        # A single seed has no mean and no interval.
+        alone = all(len(curve.returns) == 1 for curve in curves)
+        shown = "one seed" if alone else f"{NAMES[statistic]} and 95% interval"
+        axes.set_title(f"{world}: {shown}", size="medium")
     return figure
-
-
-def shown(curves: Sequence[Curve], statistic: Statistic) -> str:
-    """What the lines are, for the title; a single seed has no mean and no interval."""
-    alone = all(len(curve.returns) == 1 for curve in curves)
-    return "one seed" if alone else f"{NAMES[statistic]} and 95% interval"
 
 
 def tell_notebooks() -> None:
@@ -66,21 +65,6 @@ def tell_notebooks() -> None:
         from IPython.core.pylabtools import select_figure_formats
 
         select_figure_formats(shell, {"png"})
-
-
-def draw_world(axes: Axes, curves: Sequence[Curve], statistic: Statistic) -> None:
-    """The curves of one environment."""
-    for curve in curves:
-        draw_curve(
-            axes,
-            curve.run.steps,
-            curve.returns,
-            curve.label,
-            curve.colour,
-            statistic,
-            curve.diverged,
-        )
-    finish(axes)
 
 
 def learning_curves(axes: Axes, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from hcdyna.figures.curves import Curve, by_world, flat, varying
+from hcdyna.figures.curves import NAMES, Curve, by_world, flat, varying
 from hcdyna.runs.run import Run
 from hcdyna.runs.store import Store
 from hcdyna.settings.words import count
 from hcdyna.statistics.summaries import Statistic, area_under_curve, interval
-
-NAMES: dict[Statistic, str] = {"mean": "Mean", "iqm": "Interquartile mean"}
 
 
 def title(curves: Sequence[Curve]) -> str:
@@ -60,10 +58,11 @@ def results(curves: Sequence[Curve], statistic: Statistic) -> str:
         )
         rows.append(f"<tr><td>{_swatch(curve)}{escape(curve.label)}</td>{cells}</tr>")
     numbers = "".join(f'<th class="number">{head}</th>' for head in heads)
+    name = NAMES[statistic].capitalize()
     note = (
-        f"{NAMES[statistic]} return of an evaluation episode over agents, with its 95% bootstrap "
-        "interval; over the whole run it is the area under the curve, divided by its length. "
-        "Agents that diverged count like all others."
+        f"{name} return of an evaluation episode over agents, with its 95% bootstrap interval; "
+        "over the whole run it is the area under the curve, divided by its length. Agents that "
+        "diverged count like all others."
     )
     if any(len(curve.returns) == 1 for curve in curves):
         note += " One seed has no interval."

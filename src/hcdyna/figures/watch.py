@@ -9,8 +9,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
+from hcdyna.figures.curves import tidy
 from hcdyna.figures.films import checked, write_film
-from hcdyna.figures.pictures import draw_grid_world, no_surface, tidy, variable_names
+from hcdyna.figures.pictures import draw_grid_world, draw_heights
 from hcdyna.figures.worlds import AGENT, Moving, box, draw_world, walker
 from hcdyna.runs.playing import Episode, play
 from hcdyna.runs.trained import TrainedAgent
@@ -112,13 +113,9 @@ def draw_surface(axes: Axes, agent: TrainedAgent) -> None:
     x, y = (np.linspace(low[i], high[i], POINTS, dtype=np.float32) for i in (0, 1))
     grid = np.stack(np.meshgrid(x, y), axis=-1)
     heights = agent.value(grid.reshape(-1, 2)).reshape(POINTS, POINTS)
-    if np.isfinite(heights).all():
-        mesh = axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
+    mesh = draw_heights(axes, agent.settings, heights)
+    if mesh is not None:
         colour_bar(axes, mesh)
-    else:
-        no_surface(axes)
-    names = variable_names(agent.settings)
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=names[0], ylabel=names[1])
     if agent.spec.name in ("GridWorld", "GridWorldContinuous"):
         draw_grid_world(axes, agent.settings.environment.wall)
         box(axes, (0, 1), (0, 1))

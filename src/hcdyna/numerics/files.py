@@ -106,8 +106,8 @@ def is_alive(process: int) -> bool:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:
-        return True
+    except PermissionError:  # of another user
+        pass
     return True
 
 

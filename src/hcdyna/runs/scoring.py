@@ -18,13 +18,14 @@ from hcdyna.settings import registry
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import checked_seed, shown
 
-World = gymnasium.Env | Callable[[], gymnasium.Env] | str
+EnvironmentLike = gymnasium.Env | Callable[[], gymnasium.Env] | str
+"""A Gymnasium environment, a function that makes one, or its name."""
 
 
 @overload
 def evaluate(
     agent: Any,
-    env: World | None = None,
+    env: EnvironmentLike | None = None,
     episodes: int = 10,
     *,
     deterministic: bool = True,
@@ -36,7 +37,7 @@ def evaluate(
 @overload
 def evaluate(
     agent: Any,
-    env: World | None = None,
+    env: EnvironmentLike | None = None,
     episodes: int = 10,
     *,
     deterministic: bool = True,
@@ -47,7 +48,7 @@ def evaluate(
 
 def evaluate(
     agent: Any,
-    env: World | None = None,
+    env: EnvironmentLike | None = None,
     episodes: int = 10,
     *,
     deterministic: bool = True,
@@ -80,7 +81,7 @@ def evaluate(
 
 
 def in_world(
-    agent: Any, env: World, episodes: int, deterministic: bool, seed: int
+    agent: Any, env: EnvironmentLike, episodes: int, deterministic: bool, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns and lengths [episodes]; what is made here is closed, what is given stays open."""
     returns, lengths = np.zeros(episodes), np.zeros(episodes, int)

@@ -59,7 +59,7 @@ class ContinuousGibbs:
         return drawn(self._on_grid)
 
     def climbs_plain(self, env: Environment) -> str | None:
-        """What keeps fused kernels from climbing: they climb V̂ itself, and not V̂/T."""
+        """Fast climbs are on V̂ itself, and not on V̂/T."""
         return "Langevin chains on V̂/T" if self._has_chains(env) else None
 
     def _has_chains(self, env: Environment) -> bool:

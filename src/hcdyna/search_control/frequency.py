@@ -46,7 +46,7 @@ class Frequency:
         return climbing._replace(update=update)
 
     def climbs_plain(self, env: Environment) -> str:
-        """What keeps fused kernels from climbing: they climb V̂ alone."""
+        """Fast climbs are on V̂ alone."""
         return "the frequency of V̂"
 
 

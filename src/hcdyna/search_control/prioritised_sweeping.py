@@ -12,7 +12,7 @@ from hcdyna.settings import check, number
 from hcdyna.types import Array, Environment, Info, Key, Pair, Scene, SearchControl, Transition
 
 
-class Sweep(NamedTuple):
+class SweepState(NamedTuple):
     """The queue as a table of priorities, and what is to be planned from at this time step."""
 
     counts: Counts
@@ -50,9 +50,9 @@ class PrioritisedSweeping:
         states, actions = spec.num_states or 0, spec.num_actions or 0
         sweeps = min(self.sweeps, states * actions)
 
-        def init(obs: Array) -> Sweep:
+        def init(obs: Array) -> SweepState:
             none = jnp.zeros(sweeps, jnp.int32)
-            return Sweep(
+            return SweepState(
                 counts=no_counts(spec, self.successors),
                 values=jnp.zeros(states),
                 priority=jnp.zeros((states, actions)),
@@ -60,10 +60,10 @@ class PrioritisedSweeping:
                 size=jnp.zeros((), jnp.int32),
             )
 
-        def observe(state: Sweep, transition: Transition) -> Sweep:
+        def observe(state: SweepState, transition: Transition) -> SweepState:
             return state._replace(counts=count(state.counts, transition))
 
-        def update(key: Key, state: Sweep, scene: Scene) -> tuple[Sweep, Info]:
+        def update(key: Key, state: SweepState, scene: Scene) -> tuple[SweepState, Info]:
             counts, values, step = state.counts, values_of(scene), scene.transition
             changed = jnp.abs(values - state.values)[counts.next_states]
             share = counts.times / jnp.maximum(counts.times.sum(axis=-1, keepdims=True), 1)
@@ -77,10 +77,10 @@ class PrioritisedSweeping:
             priority = priority.reshape(states, actions)
             chosen = Pair((index // actions).astype(jnp.int32), (index % actions).astype(jnp.int32))
             waiting = jnp.mean(priority > self.threshold)
-            after = Sweep(counts, values, priority, chosen, jnp.sum(in_use, dtype=jnp.int32))
+            after = SweepState(counts, values, priority, chosen, jnp.sum(in_use, dtype=jnp.int32))
             return after, {"swept": after.size.astype(jnp.float32), "waiting": waiting}
 
-        def sample(key: Key, state: Sweep, scene: Scene, n: int) -> Pair:
+        def sample(key: Key, state: SweepState, scene: Scene, n: int) -> Pair:
             turn = (scene.batch * n + jnp.arange(n)) % jnp.maximum(state.size, 1)
             return jax.tree.map(lambda x: x[turn], state.chosen)
 

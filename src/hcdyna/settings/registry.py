@@ -55,6 +55,12 @@ PARTS: dict[str, dict[str, str]] = {
     },
 }
 
+RENAMED: dict[str, dict[str, dict[str, Any]]] = {
+    "agents": {"double_dqn": {"name": "dqn", "double": True, "dueling": True}},
+    "models": {"known_end": {"name": "learned", "ends": "known"}},
+}
+"""Parts of before, and what they are called now."""
+
 BUILT_FROM = {
     "environments": (),
     "agents": ("spec", "training"),
@@ -79,7 +85,8 @@ def lookup(group: str, name: str) -> type:
     known = PARTS[group] if name in PARTS[group] else available(group)
     if name not in known:
         words = ["any Gymnasium id" if each == "hosted" else each for each in known]
-        hint = did_you_mean(name, words)
+        now = [f"{key} {value}" for key, value in RENAMED.get(group, {}).get(name, {}).items()]
+        hint = f"it is now {', '.join(now)}; " if now else did_you_mean(name, words)
         raise SettingsError(f"{group}: unknown name {name!r}: {hint}known: {', '.join(words)}")
     module, _, attribute = known[name].partition(":")
     return getattr(importlib.import_module(module), attribute)

@@ -7,11 +7,6 @@ from typing import Any
 from hcdyna.settings import registry
 from hcdyna.settings.core import CHOICES, Evaluation, Training
 
-RENAMED: dict[str, dict[str, dict[str, Any]]] = {
-    "model": {"known_end": {"name": "learned", "ends": "known"}},
-    "agent": {"double_dqn": {"name": "dqn", "double": True, "dueling": True}},
-}
-"""Parts of before, and what they are called now."""
 SECTIONS = {"training": Training, "evaluation": Evaluation}
 
 
@@ -33,7 +28,8 @@ def as_of_before(plain: dict[str, Any]) -> dict[str, Any]:
 
 def _with_later(choice: str, part: Mapping[str, Any]) -> dict[str, Any]:
     name = part.get("name")
-    now = RENAMED.get(choice, {}).get(name, {}) if isinstance(name, str) else {}
+    before = registry.RENAMED.get(CHOICES.get(choice, ""), {})
+    now = before.get(name, {}) if isinstance(name, str) else {}
     part = {**now, **part, **({"name": now["name"]} if now else {})}
     return {**_before(choice, part), **part}
 

@@ -34,11 +34,12 @@ def check_environment(environment: Any) -> None:
     spec = env.spec
     assert (spec.num_actions is None) != (spec.action_size is None), "one kind of action"
     keys = jax.random.split(jax.random.key(0), FEW)
-    obs = pure(env.reset, (keys,), "reset")
+    obs = pure(lambda key: _built(environment).reset(key), (keys,), "reset")
     actions = some_actions(spec)
     same_shape(obs[0], spec.example_obs(), "reset")
     agree(jax.vmap(env.project)(obs), obs, "start states are inside Π")
-    outcome = pure(env.dynamics, (keys, obs, actions), "dynamics")
+    moves = (keys, obs, actions)
+    outcome = pure(lambda *x: _built(environment).dynamics(*x), moves, "dynamics")
     _check_outcome(outcome, env)
     terminal = (
         outcome.terminated if env.terminal is None else jax.vmap(env.terminal)(outcome.next_obs)

@@ -12,6 +12,7 @@ import numpy as np
 from hcdyna.numerics.devices import compiler_options
 from hcdyna.numerics.rounding import WITHOUT_FUSED_MULTIPLY_ADD
 from hcdyna.settings import Settings, Training, built, traced_numbers, with_numbers
+from hcdyna.settings.errors import words_of
 from hcdyna.testing.examples import FEW, ROWS
 from hcdyna.types import Environment
 
@@ -59,8 +60,11 @@ def pure(function: Callable, args: tuple, what: str) -> Any:
     except jax.errors.JAXTypeError as error:
         raise AssertionError(
             f"{what}: can't be compiled: it looks at the value of something traced, by `if`, "
-            "float() or NumPy; use jax.numpy, or declare the field number(…, static=True)"
+            "float() or NumPy; use jax.numpy, or declare the field number(…, static=True); in "
+            "`build`, make what must be known beforehand with NumPy alone"
         ) from error
+    except TypeError as error:
+        raise AssertionError(f"{what}: {words_of(error)}") from error
     alone = jax.jit(jax.vmap(counted), compiler_options=options)
     for i in range(FEW):
         one, expected = (jax.tree.map(lambda x, i=i: x[i : i + 1], t) for t in (args, together))

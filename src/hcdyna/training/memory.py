@@ -8,14 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna.dyna import build
-from hcdyna.numerics.memory import (
-    amount,
-    available,
-    demand,
-    free_memory,
-    size,
-    working,
-)
+from hcdyna.numerics.memory import amount, available, demand, free_memory, size, working
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.words import count

@@ -49,29 +49,27 @@ def bar(
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    words = Words(settings, agents)
+    speed_of = speed(settings, agents)
     with Bar(*columns, console=console) as shown:
         task = shown.add_task("", total=settings.training.steps, speed=COMPILING, outcome="")
 
         def on_chunk(progress: Progress) -> None:
-            speed, now = words.speed(progress), progress.steps[-1]
-            shown.update(task, completed=now, speed=speed, outcome=brief(progress), refresh=True)
+            now, pace = progress.steps[-1], speed_of(progress)
+            shown.update(task, completed=now, speed=pace, outcome=brief(progress), refresh=True)
 
         yield on_chunk
 
 
-class Words:
-    """How fast the training is, in words."""
+def speed(settings: Settings, agents: int) -> Callable[[Progress], str]:
+    """Steps/s of all agents together, in words, or that the next program is being compiled."""
+    pace = Pace()
 
-    def __init__(self, settings: Settings, agents: int) -> None:
-        self.settings, self.agents, self.pace = settings, agents, Pace()
+    def in_words(progress: Progress) -> str:
+        now = pace.of(progress) * agents
+        begins = learning_begins(settings, progress.steps[-1])
+        return COMPILING if begins else f"{now:,.0f} steps/s"
 
-    def speed(self, progress: Progress) -> str:
-        """Steps/s of all agents together, or that the next program is being compiled."""
-        pace = self.pace.of(progress)
-        if learning_begins(self.settings, progress.steps[-1]):
-            return COMPILING
-        return f"{pace * self.agents:,.0f} steps/s"
+    return in_words
 
 
 def learning_begins(settings: Settings, now: int) -> bool:
@@ -94,12 +92,12 @@ def notebook_bar(settings: Settings, agents: int) -> Iterator[Callable[[Progress
     is lost when a notebook is saved."""
     from IPython.display import display
 
-    total, words, begun = settings.training.steps, Words(settings, agents), time.monotonic()
+    total, speed_of, begun = settings.training.steps, speed(settings, agents), time.monotonic()
     handle: Any = display(NotebookBar(0, total, COMPILING), display_id=True)
 
     def on_chunk(progress: Progress) -> None:
         taken = time.monotonic() - begun
-        said = f"{words.speed(progress)} · {brief(progress)} · {taken:,.0f} s"
+        said = f"{speed_of(progress)} · {brief(progress)} · {taken:,.0f} s"
         handle.update(NotebookBar(progress.steps[-1], total, said))
 
     yield on_chunk

@@ -10,9 +10,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from hcdyna.callbacks import is_true
+from hcdyna.dyna import compose, scene_of
 from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.gymnasium.theirs.failure import HostFailed
 from hcdyna.kernels.accelerate import accelerate
+from hcdyna.numerics import ring
 from hcdyna.numerics.devices import mesh_for
 from hcdyna.runs import checkpoint
 from hcdyna.runs.best import Best
@@ -21,14 +23,14 @@ from hcdyna.runs.record import describe, warn_of_changes
 from hcdyna.runs.run import Run
 from hcdyna.runs.saving import Saving, interruptions
 from hcdyna.runs.store import Store, step_of
-from hcdyna.settings import Settings, agent_of
+from hcdyna.settings import Settings, built
 from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
 from hcdyna.training.compiled import spread as spread_over
 from hcdyna.training.hosted import hosted_programs
-from hcdyna.types import Info
+from hcdyna.types import Environment, Info, Key, Rows
 
 OnChunk = Callable[[Progress], Any]
 Keep = Callable[[AgentLife, int, bool], AgentLife | None]
@@ -45,9 +47,32 @@ class Saved(NamedTuple):
 
 
 def kernels_used(settings: Settings) -> str:
-    """Whether the fused GPU kernels run, or why they don't, wholly or in part."""
+    """Whether fused kernels run, or why they don't, wholly or in part."""
     env = settings.environment.build()
-    return accelerate(settings, env, agent_of(settings, env.spec)).said
+    agent = built(settings.agent, {"spec": env.spec, "training": settings.training})
+    said = accelerate(settings, env, agent).said
+    if said == "fused" and draws_transitions(settings, env):
+        return "fused; planning is plain with whole transitions"
+    return said
+
+
+def draws_transitions(settings: Settings, env: Environment) -> bool:
+    """Whether planning learns from whole transitions of search-control; nothing is computed."""
+    training = settings.training
+    given = {"env": env, "spec": env.spec, "training": training}
+    agent, model, strategy = (
+        built(part, given) for part in (settings.agent, settings.model, settings.search_control)
+    )
+    sample = strategy.sample
+    if sample is None:
+        return False
+
+    def drawn(key: Key) -> Any:
+        state = compose(env, agent, model, strategy, training).init(key)
+        scene = scene_of(env, agent, model, training, state, ring.newest(state.replay))
+        return sample(key, state.search_control, scene, 1)
+
+    return isinstance(jax.eval_shape(drawn, jax.random.key(0)), Rows)
 
 
 class Trainer:

@@ -36,8 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     if not options.runs:
         raise SettingsError("plot: name at least one run folder")
     from hcdyna.cli.show import load_agents
-    from hcdyna.figures.plots import plot_agent, plot_curves
-    from hcdyna.numerics.files import explained
+    from hcdyna.figures.plots import plot_agent, plot_curves, save_figure
     from hcdyna.training.load import load_run
 
     if options.what == "curves":
@@ -47,6 +46,4 @@ def main(arguments: Sequence[str]) -> None:
         run = load_agents(options.runs[0])
         seed = run.seeds[0] if options.seed is None else options.seed
         figure = plot_agent(run, seed, variables=options.variables)
-    with explained(options.out):
-        figure.savefig(options.out, dpi=150)
-    print(options.out)
+    print(save_figure(figure, options.out))

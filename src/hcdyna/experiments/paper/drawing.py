@@ -11,7 +11,7 @@ from hcdyna.environments import grid_world
 from hcdyna.experiments.cells import Result
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.figures.curves import COLOURS as NAMED
-from hcdyna.figures.curves import MORE_COLOURS
+from hcdyna.figures.curves import MORE_COLOURS, tidy
 from hcdyna.statistics.summaries import mean_interval
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ REWARDS = "sum of rewards"
 NEIGHBOURS = 10
 """Evaluations that are averaged where there is one every 100 steps."""
 AVERAGED = f"{REWARDS}, mean of\n{NEIGHBOURS} neighbouring evaluations"
-GREY, PALE, GRID = "#7a7a7a", "#c9c9c9", "#e6e6e6"
+GREY, PALE = "#7a7a7a", "#c9c9c9"
 ORANGE = MORE_COLOURS[4]
 COLOURS = {
     **NAMED,
@@ -95,13 +95,6 @@ def in_blocks(x: np.ndarray, size: int) -> np.ndarray:
     starts = np.arange(0, x.shape[-1], size)
     counts = np.minimum(size, x.shape[-1] - starts)
     return np.add.reduceat(np.asarray(x, np.float64), starts, axis=-1) / counts
-
-
-def tidy(axes: Axes) -> None:
-    """The look of all panels."""
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def entries(lines: Iterable[Line]) -> list[Any]:

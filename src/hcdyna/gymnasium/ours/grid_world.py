@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hcdyna.environments import grid_world
-from hcdyna.environments.grid_world import DIRECTIONS, GOAL, HOLE, MOVE, START, WALL
+from hcdyna.environments.grid_world import DIRECTIONS, GOAL, MOVE, START
 from hcdyna.gymnasium.ours import drawing
 from hcdyna.gymnasium.ours.domain import Domain
 from hcdyna.gymnasium.ours.drawing import Picture, Region
@@ -34,11 +34,12 @@ class _Square(Domain):
         return float(self.state[0]), float(self.state[1])
 
     def _draw(self) -> Picture:
-        heights = ((0.0, HOLE[0]), (HOLE[1], 1.0)) if self.settings.wall else ()
-        start = Region((0.0, 0.0, START, START), drawing.START, "start")
-        goal = Region((GOAL, GOAL, 1.0, 1.0), drawing.GOAL, "goal")
-        walls = [Region((WALL[0], low, WALL[1], high), drawing.WALL) for low, high in heights]
-        return Picture([start, goal, *walls])
+        colours = {"start": drawing.START, "goal": drawing.GOAL, "wall": drawing.WALL}
+        found = [
+            Region((left, bottom, right, top), colours[name], name * (name != "wall"))
+            for name, left, right, bottom, top in grid_world.regions(self.settings.wall)
+        ]
+        return Picture(found)
 
 
 class GridWorldEnv(_Square):

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from hcdyna.numerics.devices import start
-from hcdyna.runs.diagnosis.case import Case
 from hcdyna.runs.diagnosis.causes import judged
+from hcdyna.runs.diagnosis.evidence import Evidence
 from hcdyna.runs.diagnosis.looking import compiled
 from hcdyna.runs.diagnosis.measuring import Measured, measure
 from hcdyna.runs.diagnosis.table import WIDTH, Row, in_lines, rows_of
@@ -20,13 +20,13 @@ from hcdyna.settings.errors import RunError
 class Diagnosis:
     """What was found out about the agents of one setting; `print` shows all of it."""
 
-    def __init__(self, case: Case, seeds: list[int]) -> None:
-        self.settings, self.seeds = case.settings, seeds
-        self.measured: Measured = case.measured
+    def __init__(self, evidence: Evidence, seeds: list[int]) -> None:
+        self.settings, self.seeds = evidence.settings, seeds
+        self.measured: Measured = evidence.measured
         """Every number, for each seed [seeds, …]."""
-        self.rows: list[Row] = rows_of(case)
+        self.rows: list[Row] = rows_of(evidence)
         """What, at visited states, at planned states."""
-        self.cause, self.verdict = judged(case)
+        self.cause, self.verdict = judged(evidence)
         """The cause in a word or two (a key of `causes.CAUSES`, or "sound"), and in sentences."""
 
     def __str__(self) -> str:
@@ -52,4 +52,4 @@ def diagnose(settings: Settings, seeds: list[int], lives: list[Any]) -> Diagnosi
         )
         found.append(measure(visited, said, planned, spec.discount, life.dyna))
     measured = jax.tree.map(lambda *each: np.stack(each), *found)
-    return Diagnosis(Case(settings, spec, measured), seeds)
+    return Diagnosis(Evidence(settings, spec, measured), seeds)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hcdyna.runs.diagnosis.case import (
+from hcdyna.runs.diagnosis.evidence import (
     WRONG,
-    Case,
+    Evidence,
     about_error,
     about_reward,
     beyond_chance,
@@ -33,10 +33,12 @@ BEYOND = 0.1
 """How far values may lie outside the possible returns, as a share of their range."""
 
 
-def judged(case: Case) -> tuple[str, str]:
+def judged(evidence: Evidence) -> tuple[str, str]:
     """The name of the cause, and one or two sentences about it."""
-    found = [(name, said) for name, cause in CAUSES.items() if (said := cause(case)) is not None]
-    name, first = found[0] if found else ("sound", sound(case))
+    found = [
+        (name, said) for name, cause in CAUSES.items() if (said := cause(evidence)) is not None
+    ]
+    name, first = found[0] if found else ("sound", sound(evidence))
     if name == "nothing planned":
         return name, first
     # What is wrong everywhere is wrong where it plans: that goes without saying.
@@ -44,9 +46,9 @@ def judged(case: Case) -> tuple[str, str]:
     return name, " ".join([first, *others[:1]])
 
 
-def nothing_planned(case: Case) -> str | None:
+def nothing_planned(evidence: Evidence) -> str | None:
     """No row of a mini-batch came from search-control, or it was a replayed one."""
-    settings, measured = case.settings, case.measured
+    settings, measured = evidence.settings, evidence.measured
     training, strategy = settings.training, settings.search_control
     name = registry.name_of("search_control", strategy)
     if (measured.steps <= training.warmup).all():
@@ -87,22 +89,22 @@ def nothing_planned(case: Case) -> str | None:
     return f"Nothing is planned: search_control = {name} only replays real steps."
 
 
-def diverged(case: Case) -> str | None:
+def diverged(evidence: Evidence) -> str | None:
     """Values are not finite."""
-    broken = int(case.measured.diverged.sum())
+    broken = int(evidence.measured.diverged.sum())
     if not broken:
         return None
-    agents = count(len(case.measured.diverged), "agent")
+    agents = count(len(evidence.measured.diverged), "agent")
     return f"Learning diverged in {broken} of {agents}: the values are no longer finite numbers."
 
 
-def ends(case: Case) -> str | None:
+def ends(evidence: Evidence) -> str | None:
     """The model misses ends, or imagines them, on real steps, and not because its next states are
     wrong."""
-    side = case.measured.visited
-    if case.spec.discount == 0 or np.isnan(side.missed).all():
+    side = evidence.measured.visited
+    if evidence.spec.discount == 0 or np.isnan(side.missed).all():
         return None
-    if case.measured.ends_follow.all() and next_state(case) is not None:
+    if evidence.measured.ends_follow.all() and next_state(evidence) is not None:
         return None
     seen, steps = int(side.ends.sum()), int(side.rows.sum())
     missed, imagined = beyond_chance(side)
@@ -123,27 +125,28 @@ def ends(case: Case) -> str | None:
     return None
 
 
-def next_state(case: Case) -> str | None:
+def next_state(evidence: Evidence) -> str | None:
     """The model's next states are wrong where the agent has been."""
-    found = worst(case.measured.visited)
+    found = worst(evidence.measured.visited)
     if found is None or found[1] <= WRONG:
         return None
     variable, excess = found
-    return f"The model's next states are wrong: {about_error(case, variable, excess)}{why(case)}."
+    said = about_error(evidence, variable, excess)
+    return f"The model's next states are wrong: {said}{why(evidence)}."
 
 
-def reward(case: Case) -> str | None:
+def reward(evidence: Evidence) -> str | None:
     """The model's reward is wrong where the agent has been."""
-    said = about_reward(case, case.measured.visited)
+    said = about_reward(evidence, evidence.measured.visited)
     return None if said is None else f"The model's reward is wrong: {said}."
 
 
-def where_it_plans(case: Case) -> str | None:
+def where_it_plans(evidence: Evidence) -> str | None:
     """The model is right where the agent has been, but not where it plans from."""
-    side = case.measured.planned
-    found, said = worst(side), about_reward(case, side)
+    side = evidence.measured.planned
+    found, said = worst(side), about_reward(evidence, side)
     if found is not None and found[1] > WRONG:
-        said = "of the next states, " * case.tabular + about_error(case, *found)
+        said = "of the next states, " * evidence.tabular + about_error(evidence, *found)
     elif said is None:
         rows, seen = (int(np.nansum(x)) for x in (side.rows, side.ends))
         missed, imagined = beyond_chance(side)
@@ -153,24 +156,24 @@ def where_it_plans(case: Case) -> str | None:
             said = f"{imagined / rows:.1%} of the outcomes are taken for ends, but are none"
     if said is None:
         return None
-    return f"The model is wrong where it is asked: at planned states{where(case)}, {said}."
+    return f"The model is wrong where it is asked: at planned states{where(evidence)}, {said}."
 
 
-def doubt(case: Case) -> str | None:
+def doubt(evidence: Evidence) -> str | None:
     """The model does not know most of what planning asks."""
-    share = mean_of(case.measured.doubtful)
+    share = mean_of(evidence.measured.doubtful)
     if not share > MOST_DOUBTFUL:
         return None
-    rule = getattr(case.settings.model, "trust", None)
+    rule = getattr(evidence.settings.model, "trust", None)
     taken = "they were taken for ends as good as any reward so far"
     if rule == "replay":
         taken = "replayed steps took their place"
     return f"The model does not know {share:.0%} of the planned outcomes: {taken}."
 
 
-def values(case: Case) -> str | None:
+def values(evidence: Evidence) -> str | None:
     """Values lie outside of what returns can be."""
-    measured = case.measured
+    measured = evidence.measured
     low, high = measured.lowest_return.min(), measured.highest_return.max()
     margin = BEYOND * (high - low)
     if not math.isfinite(margin):
@@ -186,9 +189,9 @@ def values(case: Case) -> str | None:
     return None
 
 
-def sound(case: Case) -> str:
+def sound(evidence: Evidence) -> str:
     """Nothing is wrong with what planning learns from."""
-    measured = case.measured
+    measured = evidence.measured
     found = worst(measured.visited)
     error = "" if found is None else f" (largest error: {found[1]:.2g} of the real change)"
     places = "visited and at planned states"
@@ -196,16 +199,15 @@ def sound(case: Case) -> str:
         places = "visited states"
     first = f"The model is sound at {places}{error}"
     if places == "visited states":
-        first += (
-            f"; at planned ones it can't be checked, since {case.spec.name} can't be queried there"
-        )
+        name = evidence.spec.name
+        first += f"; at planned ones it can't be checked, since {name} can't be queried there"
     return (
-        f"{first}. Whether planning helps depends on where it plans{where(case)}, on n, ρ and the "
-        "learning rate."
+        f"{first}. Whether planning helps depends on where it plans{where(evidence)}, on n, ρ and "
+        "the learning rate."
     )
 
 
-CAUSES: dict[str, Callable[[Case], str | None]] = {
+CAUSES: dict[str, Callable[[Evidence], str | None]] = {
     "nothing planned": nothing_planned,
     "diverged": diverged,
     "ends": ends,

@@ -100,13 +100,8 @@ def measure(
     lowest, highest = possible_returns(visited.reward, ended, discount)
     queue = getattr(state.search_control, "queue", None)
     every = np.ones(len(ended), bool)
-    of_planned, share, doubtful, distance, replayed = (
-        empty(len(change)),
-        0.0,
-        math.nan,
-        math.nan,
-        False,
-    )
+    of_planned, share, replayed = empty(len(change)), 0.0, False
+    doubtful = distance = math.nan
     if planned is not None and planned.used.any():
         rows, used, about = planned.rows, planned.used, planned.said
         known = used if about.doubtful is None else used & ~about.doubtful

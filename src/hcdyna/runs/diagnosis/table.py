@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hcdyna.runs.diagnosis.case import Case, mean_of
+from hcdyna.runs.diagnosis.evidence import Evidence, mean_of
 
 WIDTH = 100
 COLUMNS = (42, 28, 28)
@@ -20,9 +20,14 @@ Row = tuple[str, ...]
 """What, at visited states, at planned states."""
 
 
-def rows_of(case: Case) -> list[Row]:
+def rows_of(evidence: Evidence) -> list[Row]:
     """All rows but those that are known of neither kind of states."""
-    rows = [*model_rows(case), *end_rows(case), *planning_rows(case), *value_rows(case)]
+    rows = [
+        *model_rows(evidence),
+        *end_rows(evidence),
+        *planning_rows(evidence),
+        *value_rows(evidence),
+    ]
     return [row for row in rows if row[1:] != (UNKNOWN, UNKNOWN)]
 
 
@@ -42,34 +47,34 @@ def in_a_line(row: Row) -> str:
     return f"{name:<{widest}} {visited:>{right}} {planned:>{last}}".rstrip()
 
 
-def model_rows(case: Case) -> list[Row]:
+def model_rows(evidence: Evidence) -> list[Row]:
     """How wrong the model is on next states and rewards, and how unsure."""
-    sides = case.measured[:2]
+    sides = evidence.measured[:2]
     rows: list[Row] = [("steps looked at", *(total(side.rows) for side in sides))]
-    if case.tabular:
+    if evidence.tabular:
         rows.append(("wrong next states", *(share(side.next_state[:, 0] ** 2) for side in sides)))
         noise = [side.next_state_noise[:, 0] ** 2 for side in sides]
     else:
-        shown = with_largest_errors(case)
+        shown = with_largest_errors(evidence)
         if shown:
             rows.append(("error of the next state (1: real change)", "", ""))
         for i in shown:
             errors = (number(side.next_state[:, i]) for side in sides)
-            rows.append((f"  {case.names[i]}", *errors))
+            rows.append((f"  {evidence.names[i]}", *errors))
         noise = [np.fmax.reduce(side.next_state_noise, axis=1) for side in sides]
     if any((x > NOTICEABLE).any() for x in noise):
         rows.append(
-            ("  the world itself, asked twice", *map(share if case.tabular else number, noise))
+            ("  the world itself, asked twice", *map(share if evidence.tabular else number, noise))
         )
-    unit = "in units of 1" if case.measured.constant_reward.all() else "1: its spread"
+    unit = "in units of 1" if evidence.measured.constant_reward.all() else "1: its spread"
     rows.append((f"error of the reward ({unit})", *(number(side.reward) for side in sides)))
     rows.append(("disagreement of the ensemble", *(number(side.spread) for side in sides)))
     return rows
 
 
-def end_rows(case: Case) -> list[Row]:
+def end_rows(evidence: Evidence) -> list[Row]:
     """Ends that there are, and those that the model and planning see."""
-    sides = case.measured[:2]
+    sides = evidence.measured[:2]
     return [
         ("steps that end an episode", *(total(side.ends) for side in sides)),
         ("  missed by the model", *(total(side.missed) for side in sides)),
@@ -78,9 +83,9 @@ def end_rows(case: Case) -> list[Row]:
     ]
 
 
-def planning_rows(case: Case) -> list[Row]:
+def planning_rows(evidence: Evidence) -> list[Row]:
     """How much is planned, from where, and what the model does not know of it."""
-    measured, training = case.measured, case.settings.training
+    measured, training = evidence.measured, evidence.settings.training
     learns = training.planning_steps > 0
     return [
         (
@@ -89,19 +94,21 @@ def planning_rows(case: Case) -> list[Row]:
             share(measured.share),
         ),
         ("outcomes that the model does not know", UNKNOWN, share(measured.doubtful)),
-        ("  what planning takes instead", UNKNOWN, rule(case)),
+        ("  what planning takes instead", UNKNOWN, rule(evidence)),
         ("states in the queue", UNKNOWN, number(measured.queue)),
         (
-            "states never visited" if case.tabular else "real steps to the nearest visited state",
+            "states never visited"
+            if evidence.tabular
+            else "real steps to the nearest visited state",
             UNKNOWN,
-            (share if case.tabular else number)(measured.distance),
+            (share if evidence.tabular else number)(measured.distance),
         ),
     ]
 
 
-def value_rows(case: Case) -> list[Row]:
+def value_rows(evidence: Evidence) -> list[Row]:
     """Values, and the returns that they may be."""
-    measured = case.measured
+    measured = evidence.measured
     sides = measured[:2]
     low, high = measured.lowest_return.min(), measured.highest_return.max()
     return [
@@ -111,18 +118,18 @@ def value_rows(case: Case) -> list[Row]:
     ]
 
 
-def rule(case: Case) -> str:
+def rule(evidence: Evidence) -> str:
     """What planning takes where the model does not know."""
-    if np.isnan(case.measured.doubtful).all():
+    if np.isnan(evidence.measured.doubtful).all():
         return UNKNOWN
-    if getattr(case.settings.model, "trust", None) == "replay":
+    if getattr(evidence.settings.model, "trust", None) == "replay":
         return "a replayed step"
     return "the best reward so far"
 
 
-def with_largest_errors(case: Case) -> list[int]:
+def with_largest_errors(evidence: Evidence) -> list[int]:
     """Numbers of the variables to show; none, if nobody asks the model."""
-    errors = {i: mean_of(x) for i, x in enumerate(case.measured.visited.next_state.T)}
+    errors = {i: mean_of(x) for i, x in enumerate(evidence.measured.visited.next_state.T)}
     known = [i for i, error in errors.items() if not math.isnan(error)]
     return sorted(sorted(known, key=lambda i: -errors[i])[:MOST_VARIABLES])
 

@@ -17,7 +17,7 @@ WRONG_CONSTANT = 0.1
 """The same for a constant reward, as a share of it."""
 
 
-class Case(NamedTuple):
+class Evidence(NamedTuple):
     """What there is to judge by."""
 
     settings: Settings
@@ -68,36 +68,36 @@ def worst(side: Side) -> tuple[int, float] | None:
     return variable, float(errors[variable])
 
 
-def about_error(case: Case, variable: int, error: float) -> str:
+def about_error(evidence: Evidence, variable: int, error: float) -> str:
     """Half a sentence."""
-    if case.tabular:
+    if evidence.tabular:
         return f"{error**2:.0%} are not the real ones, beyond what the world leaves to chance"
-    number, name = f"variable {variable}", case.names[variable]
+    number, name = f"variable {variable}", evidence.names[variable]
     which = number if name == number else f"{number} ({name})"
     return f"the error of {which} is {error:.2f} of its real change"
 
 
-def about_reward(case: Case, side: Side) -> str | None:
+def about_reward(evidence: Evidence, side: Side) -> str | None:
     """Half a sentence; None: it is not wrong."""
     error = mean_of(beyond(side.reward, side.reward_noise))
-    if case.measured.constant_reward.all():
-        limit = WRONG_CONSTANT * (case.measured.largest_reward.max() or 1.0)
+    if evidence.measured.constant_reward.all():
+        limit = WRONG_CONSTANT * (evidence.measured.largest_reward.max() or 1.0)
         return f"it is off by {error:.2g}, and the real one is constant" if error > limit else None
     return f"its error is {error:.2f} of the spread of real rewards" if error > WRONG else None
 
 
-def why(case: Case) -> str:
+def why(evidence: Evidence) -> str:
     """What may lie behind it, if the settings tell."""
-    if getattr(case.settings.model, "normalise", True) is False:
+    if getattr(evidence.settings.model, "normalise", True) is False:
         return "; its inputs are not normalised (model.normalise = False)"
-    return f"; it has learned from {count(int(case.measured.steps.max()), 'step')}"
+    return f"; it has learned from {count(int(evidence.measured.steps.max()), 'step')}"
 
 
-def where(case: Case) -> str:
+def where(evidence: Evidence) -> str:
     """How far planning is from what was visited, in brackets."""
-    distance = mean_of(case.measured.distance)
+    distance = mean_of(evidence.measured.distance)
     if math.isnan(distance):
         return ""
-    if case.tabular:
+    if evidence.tabular:
         return f" ({distance:.0%} of its states were never visited)"
     return f" ({distance:.2g} real steps from the nearest visited state)"
