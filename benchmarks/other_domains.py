@@ -3,8 +3,9 @@
     python benchmarks/other_domains.py --seeds 10 --steps 30000
 
 The default learned model with learned ends against replay alone, on a maze, on two goals of
-different worth, with a single reward at the goal, with slippery moves, and among eight variables of
-which six are noise. Returns are means after warm-up and over the last 20%, with 95% intervals.
+different worth, with a single reward at the goal, with slippery moves, among eight variables of
+which six are noise, with a fire on the way, and where nothing matters but to stay out of a fire.
+Returns are means after warm-up and over the last 20%, with 95% intervals.
 """
 
 from dataclasses import dataclass
@@ -31,10 +32,6 @@ class Square:
     """(x0, x1, y0, y1) of each, closed to moves."""
     fire: tuple[tuple[float, float, float, float], ...] = ()
     """The same of areas in which an episode ends with a reward of −100."""
-    shaped: bool = False
-    """Whether a step costs the distance to the goal."""
-    reward_noise: float = 0.0
-    """Standard deviation of noise on every reward."""
     step_reward: float = -1.0
     goal_reward: float = -1.0
     near_goal: float | None = None
@@ -76,11 +73,7 @@ class Square:
             next_obs = box(noisy(noise_key, jnp.where(blocked, obs[:2], to)))
             at_end = jnp.where(near(next_obs), self.near_goal or 0.0, self.goal_reward)
             at_end = jnp.where(inside(next_obs, self.fire), -100.0, at_end)
-            cost = jnp.linalg.norm(1.0 - next_obs[:2]) if self.shaped else 1.0
-            reward = jnp.where(ends(next_obs), at_end, self.step_reward * cost)
-            if self.reward_noise:
-                chance = jax.random.normal(jax.random.fold_in(key, 1))
-                reward = reward + self.reward_noise * chance
+            reward = jnp.where(ends(next_obs), at_end, self.step_reward)
             return Outcome(next_obs, reward, ends(next_obs))
 
         def reset(key: Key) -> Array:
@@ -101,8 +94,6 @@ DOMAINS = {
     "staying alive": Square(
         fire=((0.3, 1.0, 0.0, 1.0), (0.0, 1.0, 0.3, 1.0)), step_reward=1.0, slip=0.3, time_limit=200
     ),
-    "shaped": Square(walls=((0.45, 0.55, 0.0, 0.7),), shaped=True),
-    "noisy reward": Square(reward_noise=1.0),
 }
 VARIANTS: dict[str, tuple[str, Any]] = {
     "replay alone": ("replay", None),
