@@ -4,7 +4,9 @@
     python benchmarks/chaos.py --on ray --cells 200 --every 20 --kill-node
 
 The quiet sweep is trained by one worker. Every file of cells/ must be equal byte for byte, no cell
-missing or trained twice. Exits with 1 if not, or if a tenth of the work was repeated.
+missing or trained twice. Exits with 1 if not, or if a tenth of the work was repeated. Workers note
+the steps that they take, at every look at an agent: what a killed one took after its last look is
+counted as a whole look.
 """
 
 from __future__ import annotations
@@ -24,15 +26,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from unittest import mock
 
 import tyro
 
+from hcdyna.cli import main as hcdyna
+from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.sweeps import leases
+from hcdyna.sweeps import worker as workers
+from hcdyna.sweeps.engines import local
+from hcdyna.sweeps.engines import ray as ray_engine
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.study import Study
 from hcdyna.sweeps.sweep import Resources, add, run
 
 MOST_REPEATED = 0.1
+LOOKS = 50
+"""At each agent."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +77,17 @@ def study(options: Options) -> Study:
             "training.warmup": 0,
             "training.planning_steps": 2,
             "training.batch_size": 1,
-            "evaluation.every": max(1, options.steps // 20),
+            "evaluation.every": every(options),
         },
         vary={"agent.learning_rate": {"from": 0.1, "to": 1.0, "count": options.cells}},
         seeds=2,
         together=1,
     )
+
+
+def every(options: Options) -> int:
+    """Steps from one look to the next."""
+    return max(1, options.steps // LOOKS)
 
 
 class Killer:
@@ -92,6 +107,49 @@ class Killer:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.random.choice(sorted(busy)), signal.SIGKILL)
                     self.kills += 1
+
+
+def count_steps(folder: Path) -> None:
+    """Let workers of this process note where each attempt at a task began, and every look."""
+    train: Any = workers.live
+    resumed = Unfinished.resumed
+    folder.mkdir(exist_ok=True)
+    (attempt := folder / f"{os.getpid()}-{secrets.token_hex(4)}").touch()
+
+    def note(word: str, step: int) -> None:
+        with open(attempt, "a") as file:
+            file.write(f"{word} {step}\n")
+
+    def noted(self: Unfinished) -> Any:
+        found = resumed(self)
+        note("begin", found[0])
+        return found
+
+    def live(*given: Any) -> Any:
+        *rest, on_step = given
+
+        def look(step: int) -> None:
+            note("look", step)
+            on_step(step)
+
+        return train(*rest, look)
+
+    mock.patch.object(workers, "live", live).start()
+    mock.patch.object(Unfinished, "resumed", noted).start()
+
+
+def local_worker(slot: local.Slot) -> subprocess.Popen:
+    """A worker of the local engine that counts its steps."""
+    slot.log.parent.mkdir(parents=True, exist_ok=True)
+    words = [sys.executable, __file__, "--worker", slot.store.place.address]
+    with open(slot.log, "a", encoding="utf-8") as log:
+        return local.started(words, log, slot.environment)
+
+
+def ray_worker(store: str) -> str:
+    """A worker of Ray that counts its steps."""
+    count_steps(Path(store) / "steps")
+    return ray_engine.one_worker(store)
 
 
 @contextlib.contextmanager
@@ -125,6 +183,8 @@ def disturbed(store: SweepStore, options: Options, seed: int) -> int:
     killer = Killer(store, options, seed)
     threads = [threading.Thread(target=killer, daemon=True)]
     with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(local.Slot, "start", local_worker))
+        stack.enter_context(mock.patch.object(ray_engine, "one_worker", ray_worker))
         resources = Resources(options.workers)
         if options.on == "ray":
             found = stack.enter_context(cluster(options))
@@ -162,11 +222,11 @@ def main(options: Options) -> None:
         kills = disturbed(killed, options, seed)
         end = time.monotonic()
         wrong = differences(quiet, killed)
-        again, most = repeated(killed)
+        least, most = repeated(killed, options)
     print(f"quiet, one worker: {middle - begin:.1f} s; with {kills} kills: {end - middle:.1f} s")
-    print(f"work repeated: {again:.1%} as far as leases told, and at most {most:.1%}")
+    print(f"steps repeated: {least:.2%} to {most:.2%}")
     print(f"differences with seed {seed}: {', '.join(wrong) or 'none'}")
-    sys.exit(bool(wrong) or again > MOST_REPEATED)
+    sys.exit(bool(wrong) or most > MOST_REPEATED)
 
 
 def differences(a: SweepStore, b: SweepStore) -> list[str]:
@@ -184,14 +244,20 @@ def differences(a: SweepStore, b: SweepStore) -> list[str]:
     return wrong
 
 
-def repeated(store: SweepStore) -> tuple[float, float]:
-    """The share of steps that was taken again: by what dead workers had told of themselves, and if
-    each had been about to finish its cell."""
-    known = notes(store).values()
-    total = max(1, sum(note["steps"] * note["agents"] for note in known))
-    again = sum(note["repeated"] * note["agents"] for note in known)
-    most = sum(note["deaths"] * note["steps"] * note["agents"] for note in known)
-    return again / total, most / total
+def repeated(store: SweepStore, options: Options) -> tuple[float, float]:
+    """The share of steps that was taken again, at least and at most."""
+    taken = cut = 0
+    for path in (store.place.root / "steps").iterdir():
+        begun = last = options.steps
+        for word, step in map(
+            str.split, [*path.read_text().splitlines(), f"begin {options.steps}"]
+        ):
+            if word == "begin":
+                taken, cut = taken + last - begun, cut + (last < options.steps)
+                begun = int(step)
+            last = int(step)
+    needed = len(store.tasks()) * options.steps
+    return taken / needed - 1, (taken + cut * every(options)) / needed - 1
 
 
 def notes(store: SweepStore) -> dict[str, Any]:
@@ -199,4 +265,7 @@ def notes(store: SweepStore) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        count_steps(Path(sys.argv[2]) / "steps")
+        sys.exit(hcdyna(["work", sys.argv[2]]))
     main(tyro.cli(Options, description=__doc__))

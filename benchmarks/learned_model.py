@@ -25,13 +25,13 @@ from rich.table import Table
 from scipy.stats import ttest_ind
 
 from hcdyna import DDPG, DQN, LearnedModel, Settings, Training, train
-from hcdyna.experiments.paper.scale import AS_PRINTED
+from hcdyna.experiments.paper.scale import LEARNED_ENDS
 from hcdyna.statistics.summaries import last_share, mean_interval
 
 VARIANTS: dict[str, tuple[str, Any]] = {
     "no model": ("replay", None),
     "true model": ("hill_climbing", "true"),
-    "as printed": ("hill_climbing", AS_PRINTED),
+    "as printed": ("hill_climbing", LEARNED_ENDS),
     "everything learned": ("hill_climbing", LearnedModel(ends="learned")),
     "known ends": ("hill_climbing", LearnedModel()),
     "trust": ("hill_climbing", LearnedModel(ends="learned", trust="trust")),

@@ -14,10 +14,10 @@ import numpy as np
 import tyro
 
 from hcdyna import DQN, Evaluation, LearnedModel, Settings, Training, train
-from hcdyna.experiments.paper.scale import AS_PRINTED
+from hcdyna.experiments.paper.scale import LEARNED_ENDS
 from hcdyna.runs.progress import Progress
 
-MODELS = {"as printed": AS_PRINTED, "default": LearnedModel(ends="learned")}
+MODELS = {"as printed": LEARNED_ENDS, "default": LearnedModel(ends="learned")}
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
     python benchmarks/other_domains.py --seeds 10 --steps 30000
 
 The default learned model with learned ends against replay alone, on a maze, on two goals of
-different worth, with a single reward at the goal, with slippery moves, and among eight variables of
-which six are noise. Returns are means after warm-up and over the last 20%, with 95% intervals.
+different worth, with a single reward at the goal, with slippery moves, among eight variables of
+which six are noise, with a fire on the way, and where nothing matters but to stay out of a fire.
+Returns are means after warm-up and over the last 20%, with 95% intervals.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ class Square:
 
     walls: tuple[tuple[float, float, float, float], ...] = ()
     """(x0, x1, y0, y1) of each, closed to moves."""
+    fire: tuple[tuple[float, float, float, float], ...] = ()
+    """The same of areas in which an episode ends with a reward of −100."""
     step_reward: float = -1.0
     goal_reward: float = -1.0
     near_goal: float | None = None
@@ -49,8 +52,14 @@ class Square:
         def noisy(key: Key, place: Array) -> Array:
             return jnp.concatenate([place, jax.random.normal(key, (self.noise,))])
 
+        def inside(obs: Array, areas: tuple[tuple[float, float, float, float], ...]) -> Array:
+            found = jnp.zeros((), bool)
+            for x0, x1, y0, y1 in areas:
+                found |= (obs[0] >= x0) & (obs[0] <= x1) & (obs[1] >= y0) & (obs[1] <= y1)
+            return found
+
         def ends(obs: Array) -> Array:
-            return (obs[0] >= 0.95) & (obs[1] >= 0.95) | near(obs)
+            return (obs[0] >= 0.95) & (obs[1] >= 0.95) | near(obs) | inside(obs, self.fire)
 
         def near(obs: Array) -> Array:
             return (self.near_goal is not None) & (obs[0] <= 0.05) & (obs[1] >= 0.95)
@@ -60,11 +69,10 @@ class Square:
             slips = jax.random.uniform(slip_key) < self.slip
             made = jnp.where(slips, jax.random.randint(action_key, (), 0, 4), action)
             to = obs[:2] + 0.05 * jnp.asarray(DIRECTIONS)[made]
-            blocked = jnp.zeros((), bool)
-            for x0, x1, y0, y1 in self.walls:
-                blocked |= (to[0] >= x0) & (to[0] <= x1) & (to[1] >= y0) & (to[1] <= y1)
+            blocked = inside(to, self.walls)
             next_obs = box(noisy(noise_key, jnp.where(blocked, obs[:2], to)))
             at_end = jnp.where(near(next_obs), self.near_goal or 0.0, self.goal_reward)
+            at_end = jnp.where(inside(next_obs, self.fire), -100.0, at_end)
             reward = jnp.where(ends(next_obs), at_end, self.step_reward)
             return Outcome(next_obs, reward, ends(next_obs))
 
@@ -82,6 +90,10 @@ DOMAINS = {
     "one reward": Square(step_reward=0.0, goal_reward=1.0),
     "slippery": Square(walls=((0.45, 0.55, 0.0, 0.7),), slip=0.3),
     "eight variables": Square(noise=6),
+    "fire": Square(fire=((0.45, 0.55, 0.0, 0.7),)),
+    "staying alive": Square(
+        fire=((0.3, 1.0, 0.0, 1.0), (0.0, 1.0, 0.3, 1.0)), step_reward=1.0, slip=0.3, time_limit=200
+    ),
 }
 VARIANTS: dict[str, tuple[str, Any]] = {
     "replay alone": ("replay", None),

@@ -116,6 +116,8 @@ def test_search_control(name, env_name):
         {"noise": "langevin", "normalise": False, "noisy_start": True},
         pytest.param({"threshold": "average", "max_accepted": 3}, marks=pytest.mark.slow),
         {"skip_terminal": True, "steps": 7},
+        {"skip_terminal": True, "restart": True, "accept_first": False, "noisy_start": True},
+        pytest.param({"noise_covariance": "identity"}, marks=pytest.mark.slow),
         {"criterion": lambda key, scene: lambda obs: obs[0]},
     ],
     ids=lambda options: "-".join(options),

@@ -244,7 +244,9 @@ def test_no_key_is_used_twice():
     settings = Settings(
         environment="GridWorld",
         model="learned",
-        search_control=HillClimbing(steps=3, queue_size=9, noisy_start=True, skip_terminal=True),
+        search_control=HillClimbing(
+            steps=3, queue_size=9, noisy_start=True, skip_terminal=True, restart=True
+        ),
         training=Training(planning_steps=2, batch_size=4),
     )
     env, dyna = build(settings)

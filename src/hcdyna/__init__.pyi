@@ -9,6 +9,7 @@ from hcdyna.environments.acrobot import Acrobot as Acrobot
 from hcdyna.environments.cart_pole import CartPole as CartPole
 from hcdyna.environments.grid_world import GridWorld as GridWorld
 from hcdyna.environments.grid_world import GridWorldContinuous as GridWorldContinuous
+from hcdyna.environments.maze import Maze as Maze
 from hcdyna.environments.mountain_car import MountainCar as MountainCar
 from hcdyna.environments.tabular_grid_world import TabularGridWorld as TabularGridWorld
 from hcdyna.gymnasium.theirs.environment import Hosted as Hosted

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna.kernels.accelerate import accelerate, fit_for
+from hcdyna.kernels.accelerate import accelerate, after, fit_for
 from hcdyna.numerics import ring
 from hcdyna.planning import TOLD, draw_mini_batches, plan, tell_errors
 from hcdyna.planning.budget import Budget, budget_of
@@ -130,7 +130,8 @@ def compose(
             nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
             state, info = jax.lax.cond(due, improved, lambda state: (state, nothing), state)
         if not training.learn_at_once:
-            model_state, model_info = model.update(model_key, state.model, state.replay)
+            model_key, known = after(info.values(), model_key, state.model)
+            model_state, model_info = model.update(model_key, known, state.replay)
             state = state._replace(model=model_state)
         return state, info | model_info
 
@@ -144,6 +145,7 @@ def compose(
         if budget.most == 0:
             return state._replace(search_control=search_state), info
         epsilon = epsilon_now(training, state.replay)
+        draw_key, _ = after(info.values(), draw_key)
         batches = draw_mini_batches(draw_key, search_control, search_state, scene, budget, epsilon)
         tell = search_control.learned is not None and batches.rows is not None
         agent_state, plan_info = plan(plan_key, agent, state.agent, batches, scene, budget.n, tell)

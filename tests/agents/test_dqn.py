@@ -78,6 +78,15 @@ def test_epsilon_greedy_frequencies():
     np.testing.assert_allclose(share, expected, atol=4 * np.sqrt(0.25 / 20_000))
 
 
+def test_outputs_start_in_the_range_asked_for():
+    spec = GridWorld().build().spec
+    small, large = (DQN(**x).build(spec) for x in ({}, {"output_scale": 0.003}))
+    one, other = (x.init(jax.random.key(0)).params for x in (small, large))
+    np.testing.assert_allclose(other[-1].weights, 10 * one[-1].weights, rtol=1e-3, atol=1e-9)
+    np.testing.assert_array_equal(other[0].weights, one[0].weights)
+    assert abs(other[-1].weights).max() <= 0.003
+
+
 def test_initial_network_is_as_the_appendix_says():
     network = networks.mlp((2, 32, 32, 4), "relu", 0.0003)
     layers = network.init(jax.random.key(0))

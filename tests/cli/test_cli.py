@@ -270,6 +270,15 @@ def test_reproduce_says_what_it_wrote(only, tmp_path, capsys):
     assert (folder / "index.html").is_file() is not only
 
 
+def test_reproduce_without_time_runs_nothing_and_says_what_is_missing(tmp_path, capsys):
+    options = ["fig6", "--scale", "full", "--out", str(tmp_path), "--seconds", "0", "--runs-only"]
+    assert main(["reproduce", *options]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "3 cells still missing (3 of 3 in fig6)" in said
+    assert "the same command without --seconds runs them" in said
+    assert not (tmp_path / "cells").exists()
+
+
 @pytest.mark.slow
 def test_a_gymnasium_environment_goes_by_its_id(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from hcdyna.environments.grid_world import GridWorld, GridWorldContinuous
+from hcdyna.environments.maze import Maze
 
 UP, DOWN, LEFT, RIGHT = range(4)
 KEY = jax.random.key(0)
@@ -255,3 +256,35 @@ def test_reward_noise_is_independent_of_move_noise():
     assert abs(outcome.next_obs[:, 1].std() - 0.01) < 2.5e-4
     correlation = np.corrcoef(outcome.next_obs[:, 1], outcome.reward)[0, 1]
     assert abs(correlation) < 5 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize(
+    ("layout", "shortest", "around"),
+    [
+        ("three holes", 67, [([0.18, 0.45], [0.23, 0.45]), ([0.38, 0.95], [0.43, 0.95])]),
+        ("zigzag", 63, [([0.23, 0.9], [0.28, 0.9]), ([0.63, 0.1], [0.68, 0.1])]),
+    ],
+)
+def test_mazes_have_walls_with_holes_and_a_way_through(layout, shortest, around):
+    world = Maze(layout=layout)
+    for here, there in around:
+        assert_moves(world, here, RIGHT, there)
+        closed = [here[0], 0.65]
+        assert_moves(world, closed, RIGHT, closed)
+    assert fewest_moves(world) == shortest
+
+
+def fewest_moves(world):
+    """From the middle of the start to the goal, over all states that can be reached."""
+    dynamics = jax.jit(jax.vmap(jax.vmap(world.build().dynamics, (None, None, 0)), (None, 0, None)))
+    front = seen = np.array([[0.025, 0.025]], np.float32)
+    for count in range(1, 200):
+        padded = np.resize(front, (64, 2))  # the same shape every time: compiled once
+        found = jax.tree.map(np.asarray, dynamics(KEY, padded, np.arange(4)))
+        if found.terminated.any():
+            return count
+        places = np.unique(found.next_obs.reshape(-1, 2).round(3), axis=0)
+        new = np.array([x for x in places if np.abs(seen - x).max(axis=1).min() > 0.01])
+        front, seen = new, np.concatenate([seen, new])
+        assert 0 < len(front) <= 64
+    return None

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from hcdyna import DQN, HillClimbing, Interrupted, RunError, Settings, Training
+from hcdyna.dyna import DynaState
 from hcdyna.experiments import running, unfinished
 from hcdyna.experiments.cells import Cell, CellStore, Result, joined
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import FULL, QUICK
+from hcdyna.experiments.probes import CHANGES
 from hcdyna.numerics.devices import available_cores
 from hcdyna.settings import Evaluation
 
@@ -185,9 +187,31 @@ def test_training_looks_changes_saves_and_is_not_done_twice(tmp_path):
     assert not lines, "nothing is run again"
 
 
+def test_with_no_time_at_all_nothing_is_even_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "programs", lambda cells: pytest.fail("looked at programs"))
+    cells = [Cell(SMALL, 2), Cell(with_training(planning_steps=1), 2)]
+    assert running.run_missing(cells, CellStore(tmp_path), print, seconds=0) == 2
+
+
+def test_negated_networks():
+    """The online one alone, or the target too; every value changes its sign."""
+    env = SMALL.environment.build()
+    agent = SMALL.agent.build(env.spec)
+    before = DynaState(agent.init(jax.random.key(0)), (), (), ())
+    obs = np.array([0.3, 0.6], np.float32)
+    for name, target_too in (("negate_output", False), ("negate_both", True)):
+        after = CHANGES[name](before)
+        for action in range(4):
+            q, negated = (agent.q(x.agent, obs, action) for x in (before, after))
+            np.testing.assert_allclose(negated, -q, rtol=1e-6)
+        old, new = (x.agent._replace(params=x.agent.target) for x in (before, after))
+        sign = -1 if target_too else 1
+        np.testing.assert_allclose(agent.q(new, obs, 2), sign * agent.q(old, obs, 2), rtol=1e-6)
+
+
 def test_no_program_begins_after_the_time_is_up(tmp_path):
     cells = [Cell(SMALL, 2), Cell(with_training(planning_steps=1), 2)]
-    assert running.run_missing(cells, CellStore(tmp_path), lambda line: None, seconds=-1) == 2
+    assert running.run_missing(cells, CellStore(tmp_path), lambda line: None, seconds=1e-9) == 2
 
 
 @pytest.mark.parametrize("scale", [FULL, QUICK], ids=lambda scale: scale.name)

@@ -11,12 +11,19 @@ import pytest
 import yaml
 
 from hcdyna.experiments.cells import Cell, Result
-from hcdyna.experiments.claims import Claim, answer, combined, open_cells, read_claims
+from hcdyna.experiments.claims import (
+    Claim,
+    answer,
+    combined,
+    not_run,
+    open_cells,
+    read_claims,
+)
 from hcdyna.experiments.paper import FIGURES, figure, reproduce
 from hcdyna.experiments.paper.page import badge, claim_block, overview
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL, QUICK, settings
-from hcdyna.experiments.paper.verdicts import CLAIMS, described, in_words, judged
+from hcdyna.experiments.paper.verdicts import CLAIMS, described, in_words, judged, quoted
 from hcdyna.experiments.probes import mean_slope
 from hcdyna.experiments.scores import Scores, choosing
 from hcdyna.numerics.networks import Layer, mlp
@@ -48,7 +55,7 @@ def test_every_claim_names_cells_of_its_figure(claim):
 
 
 def test_claims_are_about_all_figures_and_have_different_names():
-    assert {claim.figure for claim in CLAIM_LIST} == set(FIGURES) - {"ablations"}
+    assert {claim.figure for claim in CLAIM_LIST} == set(FIGURES) - {"ablations", "strategies"}
     assert len({claim.id for claim in CLAIM_LIST}) == len(CLAIM_LIST) >= 20
 
 
@@ -148,6 +155,34 @@ def test_a_claim_without_a_verdict_says_why():
     nothing = described(claim(where="other"), [], [], FULL)
     assert in_words(nothing, "1e-3") == "nothing to compare", "no gain, so none that persists"
     assert in_words(described(claim(), [], [], FULL), "1e-3") == "not run"
+    gains = described(claim(where="other"), [], [], FULL, {"1e-3": 5})
+    assert in_words(gains, "1e-3") == "not run", "there are gains, which might persist"
+
+
+def test_what_was_not_run_is_counted_and_settles_nothing():
+    scores = scores_of(**{"1/x": runs(-10), "1/y": runs(-60)})
+    both = claim(a="{n}/x", b="{n}/y", each={"n": [1, 2]})
+    later = claim(id="two", a="{n}/x", b="{n}/z", each={"n": [1, 2]}, where="one")
+    found = answer([both, later], scores)
+    assert not_run(both, found) == [{"n": "2"}]
+    assert not_run(later, found) == [{"n": "1"}], "of those that the other claim is shown for"
+    assert combined(found["one"], "all") is Verdict.REPRODUCED
+    assert combined(found["one"], "all", missing=1) is Verdict.UNDECIDED
+    assert combined(found["one"], "any", missing=1) is Verdict.REPRODUCED, "one is enough"
+    turned = answer([dataclasses.replace(both, a="{n}/y", b="{n}/x")], scores)["one"]
+    assert combined(turned, "all", missing=1) is Verdict.CONTRADICTED, "one is enough"
+    plain = described(both, found["one"], [], FULL, {"–": 1})
+    assert in_words(plain, "1e-3") == "undecided (1 not run)"
+    assert "1 not run" in overview([plain], FULL)
+
+
+def test_a_reading_stands_beside_its_sentence():
+    one = described(claim(quote="gains persist", reading="told <ends>"), [], [], FULL)
+    assert quoted(one) == "gains persist [told <ends>]"
+    assert "gains persist [told &lt;ends&gt;]" in overview([one], FULL)
+    assert "read as: told &lt;ends&gt;" in claim_block(one)
+    quotes = [x.quote for x in CLAIM_LIST if x.reading]
+    assert all(quotes.count(quote) > 1 for quote in quotes), "a reading is one of several"
 
 
 @pytest.mark.parametrize(("scale", "mark"), [(FULL, ""), (QUICK, "quick: ")])
@@ -266,8 +301,10 @@ def test_only_a_network_whose_outputs_start_small_starts_flat():
 def test_the_verdicts_of_the_first_version_are_kept():
     history = json.loads((ROOT / "results/paper/history.json").read_text())
     versions = [each["version"] for each in yaml.safe_load(CLAIMS.read_text())["history"]]
-    assert versions == [1, 2]
+    assert versions == [1, 2, 3]
     assert [each["version"] for each in history] == versions[:-1]
+    assert len(history[1]["verdicts"]) == 32
+    assert history[1]["verdicts"]["half-is-best-tabular"] == {"–": "undecided (1 of 4)"}
     assert history[0]["verdicts"]["starts-flat"] == {"1e-4": "reproduced", "1e-3": "reproduced"}
 
 
@@ -319,6 +356,14 @@ def test_seeds_of_all_cells_and_then_of_undecided_claims(tmp_path, monkeypatch):
     assert np.array_equal(both.returns[:30], first.returns)
 
 
+def test_figures_with_missing_cells_are_named(tmp_path, monkeypatch):
+    trained(monkeypatch, lambda cell: -500)
+    reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
+    assert reproduction.gaps(["fig2", "fig6"]) == "8 of 8 in fig2, 3 of 3 in fig6"
+    reproduction.run(["fig6"])
+    assert reproduction.gaps(["fig2", "fig6"]) == "8 of 8 in fig2"
+
+
 def test_a_gap_ends_what_is_joined(tmp_path, monkeypatch):
     trained(monkeypatch, lambda cell: -500)
     reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
@@ -350,8 +395,8 @@ def test_the_cells_of_figure_4_train_the_paper_preset(domain):
         "DQN": ("replay", "true"),
         "OnPolicy-Dyna": ("on_policy", "true"),
         "HC-Dyna": ("hill_climbing", "true"),
-        "OnPolicy-Dyna, learned": ("on_policy", "learned"),
-        "HC-Dyna, learned": ("hill_climbing", "learned"),
+        "OnPolicy-Dyna, known ends": ("on_policy", "learned"),
+        "HC-Dyna, known ends": ("hill_climbing", "learned"),
     }.items():
         preset = presets.settings("paper", domain, search_control=strategy, model=model)
         for n in (1, 10, 30):

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from hcdyna.experiments.cells import Cell, Result
-from hcdyna.experiments.paper import FIGURES, drawing, figure
+from hcdyna.experiments.paper import FIGURES, drawing, figure, reproduce
 from hcdyna.experiments.paper.scale import PICKED, PRINTED, QUICK, Scale
 from hcdyna.statistics.summaries import mean_interval
 
 BOTH = replace(QUICK, rates=(PRINTED, PICKED))
 """Both learning rates, as at the full scale, and the rest as small as can be."""
 PANELS = {
-    "fig1": {"fig1": 1 + 2 * 4},
-    "fig2": {"fig2": 2},
+    "fig1": {"fig1": 1 + 2 * 5},
+    "fig2": {"fig2": 4},
     "fig3": {"fig3-1e-4": 2, "fig3-1e-3": 2},
     "fig4": {"fig4-1e-4": 12, "fig4-1e-3": 12},
     "fig5": {"fig5-1e-4": 6, "fig5-1e-3": 6},
@@ -26,6 +26,7 @@ PANELS = {
     "fig8": {"fig8": 3},
     "lr": {"lr": 4},
     "ablations": {"ablations": 2},
+    "strategies": {"strategies": 4},
 }
 SEEN = {
     "value_surface": {"surface": (41, 41), "paths": (5, 101, 2), "reached": (), "slope": ()},
@@ -88,6 +89,37 @@ def test_missing_cells_are_left_out(name):
     some = dict(list(there.items())[1::2])
     assert figure(name).draw(some, QUICK)
     assert figure(name).draw({}, QUICK) == {}
+
+
+def test_each_learned_model_has_a_picture_of_its_own():
+    """At the full scale, here with few seeds and steps."""
+    full = replace(QUICK, name="full")
+    pictures = figure("fig4").draw(results("fig4", full), full)
+    kinds = {
+        "fig4": "known ends",
+        "fig4_learned_ends": "learned ends",
+        "fig4_our_model": "our model",
+    }
+    assert pictures.keys() == {f"{name}-1e-3" for name in kinds}
+    for name, kind in kinds.items():
+        entries = pictures[f"{name}-1e-3"].legends[0].get_texts()
+        assert [text.get_text() for text in entries] == [
+            *("DQN", "OnPolicy-Dyna", "HC-Dyna"),
+            *(f"{x}, learned model ({kind})" for x in ("OnPolicy-Dyna", "HC-Dyna")),
+        ]
+    assert {reproduce.figure_of(f"{stem}.png") for stem in pictures} == {"fig4"}
+
+
+def test_a_ranking_leaves_out_what_was_not_run_everywhere():
+    module, there = figure("strategies"), results("strategies", QUICK)
+    whole = module.draw(there, QUICK)["strategies"]
+    assert texts(whole).count("rank 1–10") == 20, "random numbers: nothing is shown"
+    some = {label: x for label, x in there.items() if label != "GridWorld/uniform/true"}
+    [picture] = module.draw(some, QUICK).values()
+    names = [text.get_text() for text in picture.axes[0].get_yticklabels()]
+    assert len(names) == 9
+    assert "uniform" not in names
+    assert "uniform" in [text.get_text() for text in picture.axes[2].get_yticklabels()]
 
 
 def test_full_scale_has_no_note():

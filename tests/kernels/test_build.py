@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import shutil
 import tempfile
 
@@ -23,7 +24,7 @@ from hcdyna import (
     drawn,
 )
 from hcdyna.dyna import build as build_dyna
-from hcdyna.kernels import accelerate, build
+from hcdyna.kernels import accelerate, build, library
 from hcdyna.kernels.cpu import build as cpu_build
 from hcdyna.kernels.cpu import coverage
 from hcdyna.kernels.sizes import sizes, why_not_covered
@@ -74,6 +75,9 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
     [
         (HillClimbing(), 64, None),
         (HillClimbing(skip_terminal=True), 32, None),
+        (HillClimbing(natural_gradient=False, noise_covariance="visited"), 32, None),
+        (HillClimbing(skip_terminal=True, restart=True), 32, "the climb is plain with restarts"),
+        (HillClimbing(accept_first=False), 32, "the climb is plain with s̃ at the start"),
         (
             HillClimbing(criterion=lambda key, scene: scene.value),
             32,
@@ -193,6 +197,42 @@ def test_without_a_compiler_the_plain_program_runs_and_says_so(no_compiler):
         build_dyna(Settings(training=Training(kernels="on")))
     _, dyna = build_dyna(Settings(training=Training(kernels="auto")))
     assert dyna is not None
+
+
+ANSWERS = '#!/bin/sh\n[ "$1" = --version ] && echo 1 && exit\nfor last; do :; done\n'
+"""The beginning of a script that knows its version; $last is the file that it should write."""
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("not a script", r"no C\+\+ compiler was found \(c\+\+: Exec format error\)"),
+        ("#!/nowhere/sh\n", r"no C\+\+ compiler was found \(c\+\+: No such file or directory\)"),
+        ("#!/bin/sh\nexit 3\n", r"no C\+\+ compiler was found \(c\+\+: exit code 3\)"),
+        (ANSWERS + "printf '\\377\\n' >&2; exit 1", r"c\+\+ failed on a kernel: \ufffd"),
+        (ANSWERS + "echo a: error: b >&2; echo c >&2; exit 1", r"c\+\+ .* kernel: a: error: b"),
+        (ANSWERS + "kill -9 $$", r"c\+\+ failed on a kernel: exit code -9"),
+        (ANSWERS + "sleep 60", r"c\+\+ failed on a kernel: it did not end in 2 seconds"),
+        (ANSWERS, r"c\+\+ failed on a kernel: No such file or directory"),
+        (ANSWERS + 'echo x > "$last"', r"a kernel can't be loaded: .*"),
+    ],
+)
+def test_with_a_broken_compiler_the_plain_program_runs(script, reason, tmp_path, monkeypatch):
+    """The reason is one line, the compiler is asked once, and nothing is left for the next run."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "c++").write_text(script)
+    (folder / "c++").chmod(0o700)
+    (folder / "sleep").symlink_to(shutil.which("sleep"))
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(accelerate, "kernels_here", lambda: accelerate.CPU)
+    monkeypatch.setattr(library, "MOST_SECONDS", 2)
+    said = trainer.kernels_used(Settings())
+    assert re.fullmatch(f"plain: {reason}", said)
+    (folder / "c++").unlink()
+    assert trainer.kernels_used(Settings()) == said
+    assert not list((tmp_path / "cache").glob("hcdyna/kernels/*"))
 
 
 @pytest.mark.parametrize(

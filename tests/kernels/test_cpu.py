@@ -1,5 +1,6 @@
 """The C++ kernels do what the plain functions do, and give the same bits in any company."""
 
+import resource
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -22,6 +23,7 @@ from hcdyna import (
     train,
 )
 from hcdyna.agents.dqn import DQNState
+from hcdyna.kernels.accelerate import after
 from hcdyna.kernels.cpu import build, climb
 from hcdyna.kernels.cpu import plan as kernel_plan
 from hcdyna.kernels.cpu.fit import fit_for
@@ -31,6 +33,7 @@ from hcdyna.numerics.networks import Layer
 from hcdyna.planning import MiniBatches, plan
 from hcdyna.planning.discrete import Asked
 from hcdyna.search_control.climbing import climb_along
+from hcdyna.training.trainer import Trainer
 from hcdyna.types import Scene, Transition
 
 pytestmark = pytest.mark.skipif(build.why_not() is not None, reason=str(build.why_not()))
@@ -209,6 +212,27 @@ def test_random_numbers_are_those_of_jax(draw):
     np.testing.assert_array_equal(jax.vmap(draw)(fast), jax.vmap(draw)(keys))
 
 
+def test_what_waits_stays_the_same():
+    """Keys and numbers of Python, which a part may remember, too."""
+    keys = jax.random.split(jax.random.key(7), 4)
+    state = {"key": keys, "number": jnp.arange(4.0), "flag": jnp.ones((4, 3), bool)}
+
+    def wait(key, state):
+        found, later = after([state["number"], 1.5], quick(key), state | {"two": 2})
+        assert later.pop("two") == 2
+        return usual(found), later
+
+    found, later = jax.jit(jax.vmap(wait))(keys, state)
+    for one, other in zip(
+        jax.tree.leaves((found, later)), jax.tree.leaves((keys, state)), strict=True
+    ):
+        assert one.dtype == other.dtype
+        assert (one == other).all()
+    usual_key, same = after([1.5], keys[0], state)
+    assert usual_key.dtype == keys.dtype
+    assert same is state
+
+
 def test_a_learned_model_learns_the_same():
     """Members too, with rare steps and before there are any."""
     env = CartPole().build()
@@ -256,3 +280,21 @@ def fresh_steps(drawn):
         np.where(over, 0.0, 0.9).astype(np.float32),
         drawn.states(),
     )
+
+
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="XLA has no other thread on a single core")
+@pytest.mark.parametrize("environment", [GridWorld(), CartPole()])
+def test_a_lone_agent_wakes_no_other_thread(environment):
+    """A thread that hands work over waits for it: once per step would be half of its time."""
+    settings = Settings(
+        environment=environment,
+        search_control=HillClimbing(queue_size=1_000),
+        training=Training(steps=1_010, warmup=10, replay_size=1_000, planning_steps=10),
+    )
+    alone = Trainer([settings], [0])
+    _, life, _ = alone.begin()
+    life, _ = alone.programs.warm_up(life, alone.numbers, 10)
+    life, _ = jax.block_until_ready(alone.programs.learn(life, alone.numbers, 1))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    jax.block_until_ready(alone.programs.learn(life, alone.numbers, 1_000))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before < 200

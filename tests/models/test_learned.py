@@ -8,7 +8,7 @@ import numpy as np
 from test_learned_options import replay_with
 
 from hcdyna import GridWorld, GridWorldContinuous, LearnedModel
-from hcdyna.experiments.paper.scale import AS_PRINTED
+from hcdyna.experiments.paper.scale import LEARNED_ENDS
 from hcdyna.numerics import ring
 from hcdyna.testing import some_transitions
 from hcdyna.types import Transition
@@ -56,7 +56,7 @@ def test_it_learns_moves_rewards_and_the_end():
 def test_with_continuous_actions_it_takes_both():
     """One answer for the pair (s, a): loss by hand, and a prediction that depends on the action."""
     env = GridWorldContinuous().build()
-    model = replace(AS_PRINTED, hidden=(4,), batch_size=3).build(env)
+    model = replace(LEARNED_ENDS, hidden=(4,), batch_size=3).build(env)
     row = jax.tree.map(lambda x: x[:1], some_transitions(env, 2))
     replay = ring.extend(ring.init(jax.tree.map(lambda x: x[0], row), 1), row, jnp.ones(1, bool))
     state = model.init(jax.random.key(1))
@@ -76,7 +76,7 @@ def test_with_continuous_actions_it_takes_both():
 
 def test_its_loss_by_hand():
     env = GridWorld().build()
-    model = replace(AS_PRINTED, hidden=(4,), batch_size=3).build(env)
+    model = replace(LEARNED_ENDS, hidden=(4,), batch_size=3).build(env)
     rows = real_steps(env, 1)
     replay = replay_with(rows)
     state = model.init(jax.random.key(1))

@@ -10,7 +10,7 @@ import optax
 import pytest
 
 from hcdyna import GridWorld, GridWorldContinuous, LearnedModel, MountainCar, SettingsError
-from hcdyna.experiments.paper.scale import AS_PRINTED
+from hcdyna.experiments.paper.scale import LEARNED_ENDS
 from hcdyna.gymnasium.theirs.environment import Hosted
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.devices import compiler_options
@@ -102,7 +102,7 @@ def test_an_end_of_long_ago_counts_as_much_as_all_other_steps():
 def test_as_printed_it_is_the_plain_model_bit_for_bit(environment):
     """Adam on the raw numbers, one network, ends as they come."""
     env = environment.build()
-    settings = replace(AS_PRINTED, hidden=(8, 8), batch_size=16)
+    settings = replace(LEARNED_ENDS, hidden=(8, 8), batch_size=16)
     assert settings.learning_rate == 1e-4
     model, replay = settings.build(env), some_replay(env)
     keys = jax.random.split(KEY, 20)
@@ -139,7 +139,7 @@ def test_as_printed_it_is_the_plain_model_bit_for_bit(environment):
 
 OPTIONS = {
     "members": LearnedModel(hidden=(8,), members=3, doubt="spread", updates=2, answer="member"),
-    "as printed": replace(AS_PRINTED, hidden=(8,)),
+    "as printed": replace(LEARNED_ENDS, hidden=(8,)),
 }
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from test_learned_options import ALONE, ENV, KEY, answers, replay_with
 
-from hcdyna.experiments.paper.scale import AS_PRINTED
+from hcdyna.experiments.paper.scale import LEARNED_ENDS
 from hcdyna.models.ensemble import RARE_KEPT, ensemble
 from hcdyna.numerics import adam
 from hcdyna.testing import some_replay, some_states, some_transitions
@@ -66,7 +66,7 @@ def test_spread_by_hand():
 
 
 def test_three_updates_are_three_times_one():
-    settings = replace(AS_PRINTED, hidden=(4,), batch_size=3)
+    settings = replace(LEARNED_ENDS, hidden=(4,), batch_size=3)
     many, one = (ensemble(ENV, replace(settings, updates=n)) for n in (3, 1))
     replay, start = some_replay(ENV), one.init(jax.random.key(1))
     after, info = jax.jit(many.update)(KEY, start, replay)

@@ -39,6 +39,22 @@ def test_hope_is_left_while_steps_cost_and_little_was_told(steps, best, told, le
     assert bool(optimism.is_left(hope, until_told=3)) == left
 
 
+@pytest.mark.parametrize(
+    ("steps", "aim"),
+    [
+        ([], True),
+        ([(-1, False)] * 5, True),
+        ([(0, False)] * 5, False),
+        ([(1, False)] * 5, False),
+        ([(0, False)] * 5 + [(1, False)], True),
+        ([(0, False), (0, True)], True),
+    ],
+    ids=["nothing seen", "cost", "free", "paid", "a prize", "an end"],
+)
+def test_there_is_an_aim_where_steps_cost_or_one_has_told_something(steps, aim):
+    assert bool(optimism.has_aim(after(*steps))) == aim
+
+
 def test_before_the_first_step_there_is_none():
     assert not optimism.is_left(optimism.init(), until_told=3)
 

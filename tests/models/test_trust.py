@@ -14,6 +14,7 @@ from hcdyna.models.trust import Doubt, with_trust
 from hcdyna.planning import complete, draw_mini_batches
 from hcdyna.planning.budget import budget_of
 from hcdyna.search_control.base import drawn
+from hcdyna.search_control.replay import Replay
 from hcdyna.search_control.uniform import Uniform
 from hcdyna.testing import some_replay, some_transitions
 from hcdyna.types import Model, Scene
@@ -160,6 +161,26 @@ def test_a_time_step_learns_and_tells_the_share_that_was_doubtful(kind, trust):
         assert (state.model.hope.told, state.model.hope.best) == (1, -1)
     else:
         assert state.model.hope == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("rewards", "same"), [((0, 0, 0), True), ((0, 1, 0), False)])
+def test_planning_is_replay_while_steps_are_free_and_nothing_was_told(kind, rewards, same):
+    env, agent, model = parts(kind, "optimistic")
+    row = jax.tree.map(lambda x: x[1], some_transitions(env, 2))  # not an end
+
+    def learned(strategy):
+        dyna = compose(env, agent, model, strategy, TRAINING)
+        state, info = jax.jit(dyna.init)(KEY), {}
+        for i, reward in enumerate(rewards):
+            step = jax.jit(dyna.learn if i else dyna.observe)
+            state, info = step(KEY, state, row._replace(reward=jnp.float32(reward)))
+        return jax.tree.leaves(state.agent), info
+
+    (ours, info), (replayed, _) = learned(Uniform().build(env)), learned(Replay().build(env))
+    assert (info["doubtful"] == 1) == same
+    equal = [np.array_equal(x, y) for x, y in zip(ours, replayed, strict=True)]
+    assert all(equal) == same
 
 
 @pytest.mark.parametrize("kind", KINDS)

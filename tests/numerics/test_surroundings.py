@@ -1,6 +1,7 @@
 """Variables of the surroundings: training runs, or one line says which is in the way."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -34,6 +35,10 @@ IN_THE_WAY = {
     "XLA_FLAGS=/nowhere": "XLA_FLAGS = '/nowhere': Could not open file",
     "XLA_FLAGS=--xla_force_host_platform_device_count=99999": "99999: must be from 1 to 1024",
 }
+if shutil.which("nvidia-smi") is None:
+    IN_THE_WAY = {
+        "JAX_PLATFORMS=cuda": "JAX_PLATFORMS = 'cuda': no device to run on: "
+    } | IN_THE_WAY
 RUNS = (
     "HOME=",
     "JAX_COMPILATION_CACHE_DIR=/proc/nowhere",
@@ -73,7 +78,7 @@ def some(variables, few):
     return [*list(variables)[:few], *marked]
 
 
-@pytest.mark.parametrize("variable", some(IN_THE_WAY, 7))
+@pytest.mark.parametrize("variable", some(IN_THE_WAY, 8))
 def test_what_is_in_the_way_is_named_in_one_line(variable, tmp_path):
     answer = hcdyna(variable, tmp_path)
     assert answer.returncode == 2, answer.stderr
@@ -89,6 +94,17 @@ def test_with_the_others_it_runs(variable, tmp_path):
     assert answer.returncode == 0, answer.stderr
     assert "Traceback" not in answer.stderr
     assert (tmp_path / "run" / "run.json").is_file()
+
+
+def test_a_backend_that_matplotlib_does_not_have(tmp_path):
+    answer = subprocess.run(
+        [sys.executable, "-m", "hcdyna", "plot", "nowhere"],
+        env=os.environ | {"MPLBACKEND": "nonsense"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert answer.stderr == "hcdyna: nowhere: not a run folder (it has no run.json)\n"
 
 
 def test_flags_that_xla_knows_are_no_problem():

@@ -321,3 +321,21 @@ def test_rewards_that_can_not_be_predicted_leave_everything_to_replay():
     found = diagnosis_of(GridWorld(reward_noise=1.0), unsure)
     assert found.cause == "nothing planned"
     assert "model.reward_limit = 0.3" in found.verdict
+
+
+def test_there_is_nothing_to_plan_for_where_all_is_worth_the_same():
+    """GridWorld as a walk that neither costs nor ends within so few steps."""
+
+    @dataclass(frozen=True)
+    class Free:
+        def build(self):
+            env = GridWorld().build()
+
+            def dynamics(key, obs, action):
+                return env.dynamics(key, obs, action)._replace(reward=jnp.zeros(()))
+
+            return env._replace(dynamics=dynamics)
+
+    found = diagnosis_of(Free(), LearnedModel(hidden=(16,), batch_size=32))
+    assert found.cause == "nothing planned"
+    assert "nothing to plan for" in found.verdict

@@ -259,6 +259,18 @@ def test_a_planted_link_is_not_followed(tmp_path):
     assert not (tmp_path / "page").is_symlink()
 
 
+def test_no_file_is_put_in_the_place_of_a_device(tmp_path, copy, capsys):
+    """As root, `report --out /dev/full` made a file of it."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "nowhere").symlink_to(os.devnull)
+    for name in ("pipe", "nowhere"):
+        with pytest.raises(RunError, match=f"{name}: can't be written: it is a device or pipe"):
+            write(tmp_path / name, b"page")
+    assert main(["report", str(copy), "--out", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: can't be written: it is a device or pipe" in capsys.readouterr().err
+    assert (tmp_path / "nowhere").is_symlink()
+
+
 def test_what_a_killed_process_left_is_removed(copy, tmp_path):
     gone = 2**22 + 1  # above the largest number that Linux gives to a process
     left = [

@@ -17,8 +17,9 @@ def compiled(function, *static):
 
 
 ALONG = ("criterion", "normalise", "project", "skip", "max_accepted")
+AUTHORS = (*ALONG, "accept_first")
 climb = compiled(climbing.climb, *ALONG, "steps", "noise")
-climb_along = compiled(climbing.climb_along, *ALONG)
+climb_along = compiled(climbing.climb_along, *AUTHORS)
 draw_noise = compiled(climbing.draw_noise, "steps", "noise")
 
 KEY = jax.random.key(0)
@@ -401,3 +402,46 @@ def test_the_number_of_steps_need_not_fit_the_unrolled_loop(steps):
     assert accepted.shape == (steps,)
     expected = np.arange(1, steps + 1)[:, None] * np.array([0.06, -0.08])
     np.testing.assert_allclose(states, expected, rtol=1e-5)
+
+
+def beyond(obs):
+    """Steps of `linear` get here after the third."""
+    return obs[0] > 0.17
+
+
+def test_a_climb_that_meets_a_state_to_skip_starts_again_where_it_is_told():
+    restarts = np.arange(12, dtype=np.float32).reshape(6, 2) / -10
+    states, accepted = along(
+        np.zeros((6, 2), np.float32), ORIGIN, linear, skip=beyond, restarts=restarts
+    )
+    step = np.array([0.06, -0.08])
+    expected = [step, 2 * step, 3 * step, *(restarts[2] + n * step for n in (1, 2, 3))]
+    np.testing.assert_allclose(states, expected, atol=1e-6)
+    assert accepted.tolist() == [True, True, False, True, True, True]
+
+
+def test_without_a_state_to_skip_nothing_restarts():
+    noise, far = SOME_NOISE[:20], np.full((20, 2), 9, np.float32)
+    one = along(noise, ORIGIN, hill, skip=lambda obs: obs[0] > 5)
+    other = along(noise, ORIGIN, hill, skip=lambda obs: obs[0] > 5, restarts=far)
+    for x, y in zip(one, other, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_the_first_state_may_be_too_near_the_start():
+    """Steps of length 0.1 are 0.0707 apart by the distance of Algorithm 3."""
+    still = np.zeros((4, 2), np.float32)
+    _, accepted = along(still, ORIGIN, linear, threshold=0.1, accept_first=False)
+    assert accepted.tolist() == [False, True, False, True]
+    _, accepted = along(still, ORIGIN, linear, threshold=0.1)
+    assert accepted.tolist() == [True, False, True, False]
+
+
+def test_after_a_restart_the_distance_is_that_to_the_new_start():
+    restarts = np.zeros((6, 2), np.float32)
+    options = {"skip": beyond, "restarts": restarts, "threshold": 0.1}
+    still = np.zeros((6, 2), np.float32)
+    _, accepted = along(still, ORIGIN, linear, accept_first=False, **options)
+    assert accepted.tolist() == [False, True, False, False, True, False]
+    _, accepted = along(still, ORIGIN, linear, **options)
+    assert accepted.tolist() == [True, False, False, True, False, False]

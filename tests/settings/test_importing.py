@@ -6,8 +6,20 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+from gymnasium.envs.registration import EnvSpec, WrapperSpec
 
-from hcdyna import DQN, Evaluation, RunError, Settings, SettingsError, Training, load, resume, train
+from hcdyna import (
+    DQN,
+    Evaluation,
+    Hosted,
+    RunError,
+    Settings,
+    SettingsError,
+    Training,
+    load,
+    resume,
+    train,
+)
 from hcdyna.cli import main
 from hcdyna.gymnasium.theirs.making import spaces_of
 from hcdyna.runs import run_json
@@ -141,6 +153,18 @@ def test_acting_says_that_it_imports_the_package_of_a_gymnasium_environment(tmp_
         spaces_of.cache_clear()
         with pytest.warns(UserWarning, match="importing lone, which is named in the settings"):
             act()
+
+
+def test_acting_says_that_it_imports_what_the_spec_of_an_environment_names():
+    """Its class and its wrappers, which need not be those of its id."""
+    wrapper = WrapperSpec("Wrapper", "wraps_it:Wrapper", {})
+    spec = EnvSpec("Lone-v0", "makes_it:Lone", additional_wrappers=(wrapper,)).to_json()
+    settings = Settings(environment=Hosted("Lone-v0", spec=spec), agent="dqn", model="learned")
+    with (
+        pytest.warns(UserWarning, match="importing makes_it, which is named in the settings"),
+        pytest.warns(UserWarning, match="importing wraps_it, which is named in the settings"),
+    ):
+        to_act(settings)
 
 
 def test_python_looks_first_and_imports_for_an_agent(here):

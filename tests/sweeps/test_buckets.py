@@ -7,11 +7,13 @@ import uuid
 import pytest
 from small_studies import cells_of, small
 
+from hcdyna.cli import main
 from hcdyna.experiments import unfinished
 from hcdyna.settings.errors import SettingsError
 from hcdyna.sweeps import leases
 from hcdyna.sweeps.buckets import place_of
 from hcdyna.sweeps.outcomes import everything
+from hcdyna.sweeps.places import Folder
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.sweep import add
@@ -66,3 +68,21 @@ def test_workers_without_a_disk_in_common_go_on_with_each_others_work(
     assert cells_of(store) == cells_of(quiet)
     assert not store.place.names("unfinished")
     assert len(everything(store, store.studies())) == 2
+
+
+def test_an_address_of_a_file_is_that_folder(tmp_path):
+    place = place_of(f"file://{tmp_path}/store")
+    assert isinstance(place, Folder)
+    assert place.root == tmp_path / "store"
+
+
+def test_a_store_in_object_storage_is_reported_and_exported(
+    address, make_worker, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    add(small(vary={}, seeds=2), address, calibrate=False)
+    make_worker(SweepStore.open(address))[0].work()
+    assert main(["export", address, "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 2 * 3
+    assert main(["report", address]) == 0
+    assert (tmp_path / "report.html").is_file()

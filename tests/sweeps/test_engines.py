@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 import time
+import types
 
 import pytest
 from small_studies import SETTINGS, cells_of
@@ -34,6 +35,31 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(package, n
 def test_an_unknown_engine_is_named():
     with pytest.raises(SettingsError, match="on = 'mars': must be one of local, ray, slurm"):
         engine("mars")
+
+
+def test_what_an_engine_can_not_do_is_refused_before_anything_starts(monkeypatch):
+    for package in ("ray", "submitit"):
+        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
+    with pytest.raises(SettingsError, match=r"gpus = 0\.5: must be a whole number under Slurm"):
+        slurm.workers(Resources(gpus=0.5))
+    with pytest.raises(SettingsError, match="options adress: the only option of ray is address"):
+        ray_engine.workers(Resources(options={"adress": "auto"}))
+
+
+@pytest.mark.parametrize("before", ["", "ray://"])
+def test_an_address_of_ray_at_which_nobody_listens_is_named_at_once(before):
+    with socket.create_server(("127.0.0.1", 0)) as cluster:
+        address = f"{before}127.0.0.1:{cluster.getsockname()[1]}"
+        assert ray_engine.address_of(Resources(options={"address": address})) == address
+    with pytest.raises(SettingsError, match=f"^--on ray: {address}: can't connect: "):
+        ray_engine.connected(NoRay(), Resources(options={"address": address}))
+
+
+class NoRay:
+    """A Ray that must not be used."""
+
+    def is_initialized(self):
+        return False
 
 
 @pytest.mark.slow
@@ -99,4 +125,28 @@ def test_workers_of_ray_make_the_same_cells_though_one_is_killed(make_store, mak
     thread.join()
     assert killed
     assert not ray.is_initialized()
+    assert cells_of(store) == cells_of(quiet)
+
+
+@pytest.mark.slow
+def test_a_node_of_ray_that_joins_late_gets_work(make_store, make_worker):
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    quiet, store = make_store("quiet"), make_store()
+    make_worker(quiet)[0].work()
+    small = {"object_store_memory": 100_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
+    waited = []
+
+    def join(status):
+        if not waited:
+            waited.append(status.waiting)
+            cluster.add_node(num_cpus=1, **small)
+
+    try:
+        run(store, "ray", Resources(options={"address": cluster.address}), join)
+    finally:
+        cluster.shutdown()
+    assert waited == [4], "nobody could have begun before"
     assert cells_of(store) == cells_of(quiet)

@@ -1,16 +1,22 @@
+import json
 import sys
+from dataclasses import replace
+from threading import Event
 
 import pytest
 import yaml
 from small_studies import SETTINGS, small
 
+from hcdyna.cli import main
 from hcdyna.settings import presets
-from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.sweeps import calibration, rounds
 from hcdyna.sweeps import search as searching
 from hcdyna.sweeps.search import case_of, distributions, round_of, search
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.wanted import Wanted
+from hcdyna.sweeps.worker import Worker
 
 SPACE = {
     "agent.learning_rate": {"from": 0.01, "to": 1.0, "scale": "log"},
@@ -52,6 +58,62 @@ def test_rounds_grow_to_all_steps_and_end_at_evaluations():
     assert case_of({"a": 0.123456789, "b": 3}) == {"a": 0.123457, "b": 3}
 
 
+def test_a_search_says_how_much_it_is_and_stops_there_if_it_is_dry(tmp_path, capsys):
+    pytest.importorskip("optuna")
+    (tmp_path / "small.yaml").write_text(json.dumps(study(trials=6, batch=4, rounds=2).plain()))
+    words = ["sweep", str(tmp_path / "small.yaml"), "--store", str(tmp_path / "store"), "--search"]
+    assert main([*words, "--dry-run", "--no-calibrate"]) == 0
+    said = "a search of 6 trials, 4 at a time, in 2 rounds: 18 agents; about 1 program for 4 trials"
+    assert capsys.readouterr().out == f"small: {said}\n"
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_time_of_a_search_is_that_of_all_its_rounds(monkeypatch):
+    optuna = pytest.importorskip("optuna")
+    settings = SETTINGS | {"training.steps": 900}
+    wanted = replace(study(trials=8, batch=8, rounds=2), settings=settings)
+    measured = calibration.Measured(0.0, 3600.0, 8, "cpu")
+    monkeypatch.setattr(
+        calibration, "calibrate", lambda groups, workers: dict.fromkeys(groups, measured)
+    )
+    line = rounds.size(optuna, wanted, 1, True)
+    assert "about 42 min 30 s with 1 worker like this machine's cpu" in line, (
+        "8 × 1/3 + 3 of 8 hours"
+    )
+
+
+def test_two_searches_do_not_share_a_store_at_the_same_time(make_store):
+    pytest.importorskip("optuna")
+    store = make_store()
+    with store.alone("search"), pytest.raises(RunError, match="another search is at work there"):
+        search(study(), store.place.root, say=lambda line: None, calibrate=False)
+
+
+@pytest.mark.slow
+def test_a_search_finds_a_winner_in_object_storage(monkeypatch):
+    pytest.importorskip("optuna")
+    fsspec = pytest.importorskip("fsspec")
+
+    def work_here(store, on, resources, follow=None):
+        Worker(SweepStore.open(store.place.address), lambda line: None, Event()).work()
+        return status(store)
+
+    monkeypatch.setattr(searching, "run", work_here)
+    wanted, lines = study(trials=3, batch=2), []
+    try:
+        for _ in range(2):
+            found = search(wanted, "memory://search", say=lines.append, calibrate=False)
+            assert found == "memory://search/search/best.yaml"
+        assert sum("of 3 trials, best" in line for line in lines) == 2, (
+            "the second had nothing to do"
+        )
+        files = fsspec.filesystem("memory")
+        assert b"learning_rate" in files.cat_file("/search/search/best.yaml")
+        assert files.exists("/search/search/report.html")
+    finally:
+        fsspec.filesystem("memory").store.clear()
+
+
 @pytest.mark.slow
 def test_a_search_finds_a_winner_and_goes_on_after_an_interruption(tmp_path, monkeypatch):
     optuna = pytest.importorskip("optuna")
@@ -61,10 +123,6 @@ def test_a_search_finds_a_winner_and_goes_on_after_an_interruption(tmp_path, mon
     assert kinds["agent.learning_rate"].log
 
     def work_here(store, on, resources, follow=None):
-        from threading import Event
-
-        from hcdyna.sweeps.worker import Worker
-
         if calls and calls.pop() == "stop":
             raise KeyboardInterrupt
         Worker(SweepStore.open(store.place.root), lambda line: None, Event()).work()
@@ -73,8 +131,8 @@ def test_a_search_finds_a_winner_and_goes_on_after_an_interruption(tmp_path, mon
     monkeypatch.setattr(searching, "run", work_here)
     calls, lines = ["stop", "go"], []
     with pytest.raises(KeyboardInterrupt):
-        search(wanted, tmp_path / "store", say=lines.append)
-    path = search(wanted, tmp_path / "store", say=lines.append)
+        search(wanted, tmp_path / "store", say=lines.append, calibrate=False)
+    path = search(wanted, tmp_path / "store", say=lines.append, calibrate=False)
     assert "6 of 6 trials, best" in lines[-1]
     preset = yaml.safe_load(path.read_text())
     rate = preset["agent"]["tabular"]["learning_rate"]
@@ -83,4 +141,4 @@ def test_a_search_finds_a_winner_and_goes_on_after_an_interruption(tmp_path, mon
     assert (path.parent / "report.html").is_file()
     store = SweepStore.open(tmp_path / "store")
     assert 4 + 2 + 2 <= len(store.scan().done) <= 4 + 2 + 4, "a third of each batch went on"
-    assert search(wanted, tmp_path / "store", say=lines.append) == path
+    assert search(wanted, tmp_path / "store", say=lines.append, calibrate=False) == path

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from small_studies import SETTINGS, cells_of, small
@@ -114,6 +115,10 @@ def test_a_calibration_says_how_long_it_takes():
     tasks = planned.tasks
     assert calibration.seconds(groups, tasks, measured, 2) == (20 + 40 + 2 * 2 * 2) / 2
     assert calibration.seconds(groups, tasks, {}, 2) is None
+    words = "a cell takes up to 1 h: a smaller block makes it shorter"
+    for seconds, said in ((1_000.0, False), (3_600.0, True)):
+        known = {name: calibration.Measured(2.0, 2 * seconds, 2, "cpu") for name in groups}
+        assert (words in replace(planned, measured=known).line()) is said
 
 
 @pytest.mark.slow

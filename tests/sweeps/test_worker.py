@@ -13,7 +13,7 @@ from small_studies import cells_of, small
 from hcdyna.experiments import unfinished
 from hcdyna.settings.errors import NotWritten, RunError, SettingsError
 from hcdyna.sweeps import worker as workers
-from hcdyna.sweeps.leases import latest
+from hcdyna.sweeps.leases import LostLease, latest
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import MOST_DEATHS, SweepStore
 from hcdyna.sweeps.sweep import add, plan
@@ -243,3 +243,29 @@ def test_a_worker_killed_in_the_middle_loses_nothing(make_store, make_worker):
     make_worker(SweepStore.open(killed.place.root))[0].work()
     assert cells_of(killed) == cells_of(quiet)
     assert not killed.place.names("leases")
+
+
+def test_a_worker_killed_within_a_cell_of_seconds_leaves_a_checkpoint(
+    make_store, make_worker, monkeypatch
+):
+    steps = {"training.steps": 400_000, "evaluation.every": 1_000}
+    store = make_store(settings=small().settings | steps, vary={}, seeds=2)
+    words = [sys.executable, "-m", "hcdyna", "work", str(store.place)]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    while not list(store.place.root.glob("unfinished/*/checkpoints/step-*")):
+        assert process.poll() is None, "it was not saved before it was done"
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    begun, resumed = [], unfinished.Unfinished.resumed
+
+    def noted(self):
+        found = resumed(self)
+        begun.append(found[0])
+        raise LostLease("seen enough")
+
+    monkeypatch.setattr(unfinished.Unfinished, "resumed", noted)
+    worker, _ = make_worker(store)
+    (task,) = store.tasks()
+    worker.attempt(task, store.take(task, store.scan()))
+    assert begun[0] >= 1_000

@@ -60,6 +60,8 @@ class DQN:
     """Loss of the TD error δ: δ², or Huber's, δ²/2 up to |δ| = 1 and |δ| − 1/2 beyond."""
     max_gradient: float = later(0.0, before=0.0, at_least=0, static=True)
     """Clip gradients to this norm; 0: no clipping."""
+    output_scale: float = later(OUTPUT_SCALE, before=OUTPUT_SCALE, above=0, static=True)
+    """Parameters of the output layer start uniform in ± this."""
     network: PythonOnly[Network | None] = None
     """Your own init/apply pair, obs [d] → Q [actions]; None: a perceptron of `hidden` layers."""
 
@@ -76,7 +78,7 @@ class DQN:
         sizes = (spec.low.shape[0] if spec.low.ndim else 0, *self.hidden, spec.num_actions or 0)
         refuse_all_but_discrete_actions(spec, "dqn")
         make = dueling if self.dueling else mlp
-        network = self.network or make(sizes, self.activation, OUTPUT_SCALE)
+        network = self.network or make(sizes, self.activation, self.output_scale)
         agent = q_learning(network, sizes[-1], self)
         if self.network is not None or self.dueling:
             return agent

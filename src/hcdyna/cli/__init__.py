@@ -122,5 +122,7 @@ def import_jax_if_told() -> None:
 
 
 def script() -> None:
-    """The console script."""
+    """The console script. It opens no window, and a backend that matplotlib does not have would
+    stop its import."""
+    os.environ["MPLBACKEND"] = "agg"
     sys.exit(main())

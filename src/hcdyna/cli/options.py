@@ -31,6 +31,17 @@ class Place(str):
     """Where a store is: a folder, or an address such as s3://bucket/name."""
 
 
+def store_in(folder: Path) -> str | None:
+    """The store of a sweep that a word names, where runs may be named, too; None if it is none.
+    In a path, s3://bucket/name has become s3:/bucket/name."""
+    if (folder / "store.json").is_file():
+        return str(folder)
+    scheme, mark, rest = str(folder).partition(":/")
+    if not mark or not scheme.isalnum() or folder.exists():
+        return None
+    return f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
+
+
 StoreName = Annotated[
     Place, tyro.conf.Positional, tyro.conf.arg(metavar="STORE", help="The store of a sweep.")
 ]

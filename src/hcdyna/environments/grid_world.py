@@ -1,6 +1,6 @@
 """GridWorld: cross a square through the hole in a wall (Figure 1a), with four moves or any move."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -20,6 +20,9 @@ GOAL = 0.95
 WALL = (0.5, 0.6)
 """The wall stands at these x, at every height but the hole."""
 HOLE = (0.4, 0.5)
+Wall = tuple[float, float, float, float]
+"""Left and right edge of a wall, bottom and top of the hole in it."""
+WALL_WITH_HOLE: Wall = (*WALL, *HOLE)
 DIRECTIONS = np.array([[0, 1], [0, -1], [-1, 0], [1, 0]], np.float32)
 """Up, down, left, right."""
 
@@ -51,7 +54,8 @@ class GridWorld:
             return (MOVE + noise) * jnp.asarray(DIRECTIONS)[action]
 
         spec = _spec(self, "GridWorld")._replace(num_actions=4)
-        return _grid_world(spec, displacement, self.wall, self.goal_reward, self.reward_noise)
+        walls = (WALL_WITH_HOLE,) if self.wall else ()
+        return square_world(spec, displacement, walls, self.goal_reward, self.reward_noise)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class GridWorldContinuous:
             return MOVE * jnp.clip(action, -1.0, 1.0)
 
         spec = _spec(self, "GridWorldContinuous")._replace(action_size=2)
-        return _grid_world(spec, displacement, self.wall, self.goal_reward, self.reward_noise)
+        walls = (WALL_WITH_HOLE,) if self.wall else ()
+        return square_world(spec, displacement, walls, self.goal_reward, self.reward_noise)
 
 
 def _spec(settings: GridWorld | GridWorldContinuous, name: str) -> Spec:
@@ -90,18 +95,22 @@ def _spec(settings: GridWorld | GridWorldContinuous, name: str) -> Spec:
     )
 
 
-def _grid_world(
+def square_world(
     spec: Spec,
     displacement: Callable[[Key, Array], Array],
-    wall: bool,
+    walls: Sequence[Wall],
     goal_reward: float,
     reward_noise: float,
 ) -> Environment:
+    """The unit square, from its lower left to its upper right corner. A move that would end in one
+    of the walls leaves the agent where it was."""
     box = Box(spec.low, spec.high)
 
     def dynamics(key: Key, obs: Array, action: Array) -> Outcome:
         end = obs + displacement(key, action)
-        blocked = in_wall(end) & wall
+        blocked = jnp.zeros((), bool)
+        for wall in walls:
+            blocked |= in_wall(end, wall)
         next_obs = box(jnp.where(blocked, obs, end))
         terminated = at_goal(next_obs)
         return Outcome(next_obs, jnp.where(terminated, goal_reward, -1.0), terminated)
@@ -116,10 +125,10 @@ def _grid_world(
     return with_reward_noise(env, reward_noise)
 
 
-def in_wall(obs: Array) -> Array:
-    """Whether a point lies in the wall."""
-    x, y = obs[0], obs[1]
-    return (x >= WALL[0]) & (x <= WALL[1]) & ~((y >= HOLE[0]) & (y <= HOLE[1]))
+def in_wall(obs: Array, wall: Wall = WALL_WITH_HOLE) -> Array:
+    """Whether a point lies in a wall."""
+    (x, y), (left, right, bottom, top) = (obs[0], obs[1]), wall
+    return (x >= left) & (x <= right) & ~((y >= bottom) & (y <= top))
 
 
 def at_goal(obs: Array) -> Array:

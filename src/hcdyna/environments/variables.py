@@ -13,6 +13,7 @@ LANDER = (*SQUARE, "velocity x", "velocity y", "angle", "angular velocity", *LEG
 VARIABLES = {
     "GridWorld": SQUARE,
     "GridWorldContinuous": SQUARE,
+    "Maze": SQUARE,
     "MountainCar": CAR,
     "CartPole": CART,
     "Acrobot": ARMS,

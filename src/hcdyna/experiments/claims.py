@@ -44,6 +44,7 @@ class Claim:
     bounds: Bounds | None = (0.0, 1.0)
     combine: Combine = "all"
     where: str | None = None
+    reading: str = ""
 
     def cases(self) -> list[dict[str, str]]:
         """One for each way to fill in the keys."""
@@ -166,9 +167,21 @@ def in_words(side: str | None, minus: str | None) -> str:
     return f"{side} − {minus}" if minus else str(side)
 
 
-def combined(answers: list[Answer], how: Combine) -> Verdict | None:
-    """One verdict out of many; None where nothing was run, or nothing says anything."""
-    return combine([each.comparison for each in answers], how)
+def not_run(claim: Claim, found: dict[str, list[Answer]]) -> list[dict[str, str]]:
+    """The cases of a claim that have no answer, because a cell is missing."""
+    cases = claim.cases()
+    if claim.where is not None:
+        cases = [x.case for x in found[claim.where] if x.verdict is Verdict.REPRODUCED]
+    answered = [x.case for x in found[claim.id]]
+    return [case for case in cases if case not in answered]
+
+
+def combined(answers: list[Answer], how: Combine, missing: int = 0) -> Verdict | None:
+    """One verdict out of many; None where nothing was run, or nothing says anything. Where some are
+    `missing`, only what a single comparison can settle is settled."""
+    verdict = combine([each.comparison for each in answers], how)
+    alone = Verdict.CONTRADICTED if how == "all" else Verdict.REPRODUCED
+    return Verdict.UNDECIDED if missing and verdict is not alone else verdict
 
 
 def open_cells(answers: list[Answer], how: Combine) -> dict[str, int]:

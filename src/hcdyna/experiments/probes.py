@@ -115,9 +115,22 @@ FEW = {"surface": 3, "paths": 3, "replay": 3, "queue": 3}
 
 def negate_output(state: DynaState) -> DynaState:
     """Flip the sign of the output layer's parameters, and so of all values (figure 1e)."""
-    params = state.agent.params
-    flipped = (*params[:-1], jax.tree.map(jnp.negative, params[-1]))
-    return state._replace(agent=state.agent._replace(params=flipped))
+    return state._replace(agent=state.agent._replace(params=negated(state.agent.params)))
 
 
-CHANGES: dict[str, Callable[[DynaState], Any]] = {"negate_output": negate_output}
+def negate_both(state: DynaState) -> DynaState:
+    """The same for the target network too, so that no update has a target of before."""
+    target = negated(state.agent.target)
+    state = negate_output(state)
+    return state._replace(agent=state.agent._replace(target=target))
+
+
+def negated(params: Any) -> Any:
+    """Layers, with the parameters of the last one negated."""
+    return (*params[:-1], jax.tree.map(jnp.negative, params[-1]))
+
+
+CHANGES: dict[str, Callable[[DynaState], Any]] = {
+    "negate_output": negate_output,
+    "negate_both": negate_both,
+}

@@ -41,8 +41,10 @@ def run_missing(
     cells: Iterable[Cell], store: CellStore, say: Say = print, seconds: float = math.inf
 ) -> int:
     """Train what the store does not have; how many cells are still missing then. No program is
-    begun after so many `seconds`."""
+    begun after so many `seconds`, and with 0 none is even compiled."""
     missing = {cell.key: cell for cell in cells if not store.has(cell)}
+    if not missing or seconds <= 0:
+        return len(missing)
     share_cores(missing.values())
     groups = programs(list(missing.values()))
     begin, left = time.perf_counter(), len(missing)

@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,18 @@ from hcdyna.experiments.cells import Cell
 from hcdyna.numerics.files import read_arrays, write_arrays
 from hcdyna.runs import run_json
 from hcdyna.runs.progress import Progress
-from hcdyna.runs.saving import Saver
-from hcdyna.runs.store import Store
+from hcdyna.runs.saving import SAVING_SHARE, Saver
+from hcdyna.runs.store import Store, step_of
 from hcdyna.settings.errors import Interrupted, NotWritten, RunError
+from hcdyna.training import memory
 from hcdyna.training.trainer import Trainer
 
 SECONDS = 60.0
-"""Between two saves; what takes less than that is never saved half-done."""
+"""Between two saves, at most."""
+FEWEST_SECONDS = 1.0
+"""At least; what takes less than that is never saved half-done."""
+BYTES_PER_SECOND = 1e8
+"""That are saved, for all that is known before the first time."""
 
 Seen = list[dict[str, np.ndarray]]
 """What the probe of each cell saw, by name and step."""
@@ -33,12 +39,22 @@ def folder_of(store: Path, cells: list[Cell]) -> Path:
 
 
 class Unfinished:
-    """What is kept of a program until its cells are done."""
+    """What is kept of a program until its cells are done. `published` is called after each save,
+    and counts as a part of it."""
 
-    def __init__(self, folder: Path, trainer: Trainer) -> None:
-        self.folder, self.trainer = folder, trainer
+    def __init__(
+        self, folder: Path, trainer: Trainer, published: Callable[[], None] = lambda: None
+    ) -> None:
+        self.folder, self.trainer, self.published = folder, trainer, published
         self.saver: Saver | None = None
         self.last = time.monotonic()
+        self.cost = sum(memory.needed(trainer.shapes).values()) / BYTES_PER_SECOND
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next save: so few that little is lost with a worker that is killed, and
+        so many that saving takes a small share of the time."""
+        return min(SECONDS, max(FEWEST_SECONDS, self.cost / SAVING_SHARE))
 
     def resumed(self) -> tuple[int, Any, Progress, Seen]:
         """Where it was: step, agents, curves, and what probes saw. Step 0 if it is new."""
@@ -72,7 +88,8 @@ class Unfinished:
     ) -> None:
         """Save, if it is time to."""
         stop = interrupted.is_set() and step < self.trainer.static.training.steps
-        if not stop and time.monotonic() - self.last < SECONDS:
+        begin = time.monotonic()
+        if not stop and begin - self.last < self.pause:
             return
         if self.saver is None:
             store = Store.create(self.folder, self.trainer.record())
@@ -80,7 +97,12 @@ class Unfinished:
         named = {f"{i}/{label}": x for i, some in enumerate(seen) for label, x in some.items()}
         write_arrays(self._seen(step), named)
         self.saver.save(life, step)
+        kept = {self._seen(step_of(path)) for path in self.saver.store.checkpoints()}
+        for path in set(self.folder.glob("seen-*.npz")) - kept:
+            path.unlink(missing_ok=True)
+        self.published()
         self.last = time.monotonic()
+        self.cost = self.last - begin
         if stop:
             raise Interrupted(f"interrupted after step {step}; the same command goes on from there")
 

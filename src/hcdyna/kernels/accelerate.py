@@ -4,7 +4,7 @@ A fast version comes in through a function that is there anyway, the agent's `pl
 `climb`; who has none runs plain.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -15,8 +15,8 @@ from hcdyna.kernels import sizes as gpu_coverage
 from hcdyna.kernels.cpu import climb as cpu_climb
 from hcdyna.kernels.cpu import coverage as cpu_coverage
 from hcdyna.kernels.cpu import fit as cpu_fit
+from hcdyna.kernels.cpu import joints, threefry
 from hcdyna.kernels.cpu import plan as cpu_plan
-from hcdyna.kernels.cpu import threefry
 from hcdyna.kernels.cpu.joints import quick_joints
 from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start
@@ -119,3 +119,13 @@ def quick_key(settings: Settings, key: Key) -> Key:
 
 usual_key = threefry.usual
 """A quick key → the same one as JAX's own, to be kept."""
+
+
+def after(done: Iterable[Array], key: Key, state: Any = ()) -> tuple[Key, Any]:
+    """The same key and state; but if the key is a quick one, nobody draws from it, or uses the
+    small arrays of the state, before `done` is there."""
+    done = list(done)
+    if not done or not threefry.is_quick(key):
+        return key, state
+    data, state = joints.after(done, (threefry.raw(key), state))
+    return threefry.quickly(data), state

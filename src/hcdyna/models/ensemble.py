@@ -13,6 +13,7 @@ import optax
 
 from hcdyna.models import pay, scales, skill
 from hcdyna.models.fitting import Fit, FitFor, Learned, Lesson, both, weights
+from hcdyna.models.functions import flag, real
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
@@ -136,10 +137,9 @@ def ensemble(
         numbers = units_of(state).part(d, 2 * d + 1).original(answer[: d + 1])
         next_obs, reward, end = env.project(obs + numbers[:d]), numbers[d], answer[d + 1] > 0.0
         if known_end is not None:
-            end = jnp.asarray(known_end(obs, action, next_obs)).astype(bool).reshape(())
+            end = flag("LearnedModel.terminated", known_end(obs, action, next_obs))
         if known_reward is not None:
-            reward = known_reward(obs, action, next_obs)
-            reward = jnp.asarray(reward, jnp.float32).reshape(())
+            reward = real("LearnedModel.reward", known_reward(obs, action, next_obs))
         elif settings.normalise:
             reward = pay.settled(state.pay, reward, end)
         return Outcome(next_obs, reward, end)
@@ -198,22 +198,22 @@ def ensemble(
         units, old = units_of(state), state.optimiser
         power = (old.power1 * adam.BETA1, old.power2 * adam.BETA2)
 
-        def step(
-            params: Any, mean: Any, square: Any, batch: Transition, rare: Transition | None
-        ) -> Learned:
+        def lesson_of(batch: Transition, rare: Transition | None) -> Lesson:
             rows = both(batch, rare)
             truth = jnp.column_stack([rows.next_obs - rows.obs, rows.reward])
-            lesson = Lesson(
+            return Lesson(
                 asked(units, rows.obs, rows.action),
                 jnp.zeros(len(truth), jnp.int32) if num_actions is None else rows.action,
                 units.part(d, 2 * d + 1).normal(truth),
                 (rows.discount == 0.0).astype(jnp.float32),
                 *weights(len(batch.reward), len(truth) - len(batch.reward), some, d),
             )
+
+        def step(params: Any, mean: Any, square: Any, lesson: Lesson) -> Learned:
             return fit(params, mean, square, power, settings.learning_rate, lesson)
 
-        every = for_each(step, (0, 0, 0, 0, 0))
-        found = every(state.params, old.mean, old.square, batch, rare)
+        lessons = for_each(lesson_of, (0, 0))(batch, rare)
+        found = jax.vmap(step)(state.params, old.mean, old.square, lessons)
         optimiser = adam.AdamState(found.mean, found.square, *power)
         return state._replace(params=found.params, optimiser=optimiser), jnp.mean(found.loss)
 

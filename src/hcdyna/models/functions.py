@@ -47,10 +47,12 @@ class FromFunction:
         def predict(key: Key, state: object, obs: Array, action: Array) -> Outcome:
             found = function(key, obs, action) if with_key else function(obs, action)
             next_obs, reward, terminated = found
+            # Π would bring infinity into the box, and nobody would know.
+            next_obs = real("FromFunction: next_obs", next_obs, obs.shape)
             return Outcome(
-                env.project(jnp.asarray(next_obs, obs.dtype).reshape(obs.shape)),
-                jnp.asarray(reward, jnp.float32).reshape(()),
-                jnp.asarray(terminated).astype(bool).reshape(()),
+                env.project(jnp.where(jnp.isfinite(next_obs), next_obs, jnp.nan)),
+                real("FromFunction: reward", reward),
+                flag("FromFunction: terminated", terminated),
             )
 
         return Model(
@@ -58,3 +60,19 @@ class FromFunction:
             predict=predict,
             update=lambda key, state, replay: (state, {}),
         )
+
+
+def flag(what: str, x: Any) -> Array:
+    """What a function of the user's says, as a bool; of a float, NaN would count as True."""
+    x = jnp.asarray(x)
+    if x.dtype != bool:
+        raise SettingsError(f"{what} is {x.dtype}; must be bool, as a comparison gives it")
+    return x.reshape(())
+
+
+def real(what: str, x: Any, shape: tuple[int, ...] = ()) -> Array:
+    """Numbers of a function of the user's, in float32; of complex ones, a part would be lost."""
+    x = jnp.asarray(x)
+    if jnp.iscomplexobj(x):
+        raise SettingsError(f"{what} is {x.dtype}; must be real")
+    return x.astype(jnp.float32).reshape(shape)

@@ -43,6 +43,12 @@ def is_left(hope: Hope, until_told: int) -> Array:
     return (hope.usual < 0) & (hope.told < until_told)
 
 
+def has_aim(hope: Hope) -> Array:
+    """Whether there is anything to plan for: steps cost, or one has told something. Where all that
+    was seen is worth the same, planning would only level the values that exploration follows."""
+    return ~(hope.usual >= 0) | (hope.told > 0)
+
+
 def as_good_as_it_gets(hope: Hope, outcome: Outcome) -> Outcome:
     """The end of the episode, with the best reward so far."""
     return Outcome(outcome.next_obs, hope.best, jnp.ones((), bool))

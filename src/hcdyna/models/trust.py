@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+import jax.numpy as jnp
+
 from hcdyna.models import optimism
 from hcdyna.numerics import ring
 from hcdyna.types import Array, Info, Key, Model, Outcome
@@ -54,7 +56,11 @@ def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int) -> Mod
     def instead(state: TrustState, outcome: Outcome) -> Outcome:
         return optimism.as_good_as_it_gets(state.hope, outcome)
 
-    spread, competent = model.spread, model.competent
+    def competent(state: TrustState) -> Array:
+        able = jnp.ones((), bool) if model.competent is None else model.competent(state.model)
+        return able & optimism.has_aim(state.hope) if hopes else able
+
+    spread = model.spread
     return Model(
         init,
         predict,
@@ -62,5 +68,5 @@ def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int) -> Mod
         None if spread is None else lambda state, obs, action: spread(state.model, obs, action),
         doubtful,
         instead if hopes else None,
-        None if competent is None else lambda state: competent(state.model),
+        competent if hopes or model.competent is not None else None,
     )

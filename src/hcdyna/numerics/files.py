@@ -70,8 +70,9 @@ def write_with(path: Path, content: Callable[[BinaryIO], Any]) -> None:
     """Write to another name, sync, and rename. What a killed process left there is removed. The
     other name is new for certain, so that no link that somebody planted is followed."""
     with explained(path.parent):
-        if path.is_dir():
-            raise NotWritten(f"{path}: can't be written: it is a folder")
+        if path.exists() and not path.is_file():  # renaming would put a file in place of a device
+            what = "a folder" if path.is_dir() else "a device or pipe, and not a file"
+            raise NotWritten(f"{path}: can't be written: it is {what}")
         remove_abandoned(path.parent, f".{path.name}.")
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)

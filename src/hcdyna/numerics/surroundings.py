@@ -62,9 +62,9 @@ def check_surroundings() -> None:
         usual = jax.config.values["jax_default_device"]
         if isinstance(usual, str):
             jax.devices(usual)
-    except RuntimeError as error:
+    except Exception as error:  # a RuntimeError, or an assertion of JAX's where it knows the name
         given = [f"{name} = {os.environ[name]!r}" for name in STARTERS if name in os.environ]
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split()) or "JAX finds none"
         raise SettingsError(f"{', '.join(given) or 'JAX'}: no device to run on: {reason}") from None
 
 

@@ -76,6 +76,12 @@ def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
             return restore_ring(path, leaf)
         if _is_key(leaf):
             raw = jax.eval_shape(jax.random.key_data, leaf)
+            if path in arrays and arrays[path].shape[1:] != raw.shape[1:]:
+                config: Any = jax.config
+                raise RunError(
+                    f"checkpoint: {path} is not a key of JAX_DEFAULT_PRNG_IMPL = "
+                    f"{config.jax_default_prng_impl}; the run was begun with another"
+                )
             return find(path, raw.shape[1:], raw.dtype)
         return find(path, leaf.shape[1:], leaf.dtype)
 

@@ -1,5 +1,6 @@
 """What a result is worth nothing without: versions, device, commit and command line."""
 
+import functools
 import platform
 import subprocess
 import sys
@@ -46,12 +47,15 @@ def versions() -> dict[str, str]:
 
 
 def random_numbers() -> str:
-    """How JAX makes them: JAX_DEFAULT_PRNG_IMPL, and whether JAX_THREEFRY_PARTITIONABLE is off."""
+    """How JAX makes them: JAX_DEFAULT_PRNG_IMPL, and whether JAX_THREEFRY_PARTITIONABLE is off or
+    JAX_RANDOM_SEED_OFFSET is set."""
     config: Any = jax.config
-    usual = config.jax_threefry_partitionable
-    return f"{config.jax_default_prng_impl}{'' if usual else ', not partitionable'}"
+    usual, offset = config.jax_threefry_partitionable, config.jax_random_seed_offset
+    more = f", seeds plus {offset}" if offset else ""
+    return f"{config.jax_default_prng_impl}{'' if usual else ', not partitionable'}{more}"
 
 
+@functools.cache
 def commit() -> str | None:
     """The commit of the source tree that this package runs from, if it is one."""
     try:

@@ -5,7 +5,7 @@ random numbers passed in, so that faster versions can stand behind the same inte
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -136,17 +136,24 @@ def climb_along(
     threshold: float | Array,
     skip: Callable[[Array], Array] | None,
     max_accepted: int | None,
+    restarts: Array | None = None,
+    accept_first: bool = True,
 ) -> tuple[Array, Array]:
     """s ← Π(s + α Σ̂g + X) for each X in `noise` [k, d], with α = step_size/‖Σ̂g‖ if `normalise`.
 
     A state is accepted if its distance to the last accepted one is at least `threshold` (ε_a), it
-    is not one to `skip`, and fewer than `max_accepted` were taken before; the first always is far
-    enough, because s̃ starts at infinity.
+    is not one to `skip`, and fewer than `max_accepted` were taken before. s̃, the last accepted one,
+    starts at infinity, so that the first always is far enough; without `accept_first`, at the
+    start. Where `restarts` [k, d] are given, a climb that meets a state to skip starts again, from
+    the one of this step.
     """
     gradient = jax.grad(criterion)
 
-    def step(carry: tuple[Array, Array, Array], x: Array) -> tuple[tuple, tuple[Array, Array]]:
-        state, last, count = carry
+    def before(start: Array) -> Array:
+        return jnp.full_like(start, jnp.inf) if accept_first else start
+
+    def step(carry: tuple[Array, Array, Array], given: Any) -> tuple[tuple, tuple[Array, Array]]:
+        (state, last, count), (x, restart) = carry, given
         direction = covariance @ gradient(state)
         length = jnp.sqrt(jnp.sum(jnp.square(direction)))
         usable = jnp.isfinite(length) & (length > SMALLEST_GRADIENT)
@@ -157,9 +164,13 @@ def climb_along(
             accept &= ~skip(state)
         if max_accepted is not None:
             accept &= count < max_accepted
-        last = jnp.where(accept, state, last)
-        return (state, last, count + accept), (state, accept)
+        last, seen = jnp.where(accept, state, last), state
+        if skip is not None and restart is not None:
+            again = skip(state)
+            state = jnp.where(again, restart, state)
+            last = jnp.where(again, before(restart), last)
+        return (state, last, count + accept), (seen, accept)
 
-    carry = (start, jnp.full_like(start, jnp.inf), jnp.zeros((), jnp.int32))
-    _, (states, accepted) = jax.lax.scan(step, carry, noise, unroll=UNROLL)
+    carry = (start, before(start), jnp.zeros((), jnp.int32))
+    _, (states, accepted) = jax.lax.scan(step, carry, (noise, restarts), unroll=UNROLL)
     return states, accepted

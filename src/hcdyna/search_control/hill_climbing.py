@@ -21,7 +21,7 @@ from hcdyna.search_control.climbing import (
     noise_level,
 )
 from hcdyna.search_control.tabular_hill_climbing import TabularHillClimbing
-from hcdyna.settings import PythonOnly, check, number
+from hcdyna.settings import PythonOnly, check, later, number
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import MOST
 from hcdyna.types import Array, Environment, Info, Key, Scene, SearchControl, Transition
@@ -30,8 +30,9 @@ Criterion = Callable[[Key, Scene], Callable[[Array], Array]]
 """key, scene → (obs [d] → scalar): the surface to climb."""
 
 
-CRITERION = 0x435249
-"""Sets the random numbers of a criterion apart from those of the climb."""
+NoiseCovariance = Literal["drift", "visited", "identity"]
+CRITERION, RESTART = 0x435249, 0x524553
+"""Set the random numbers of a criterion, and of restarts, apart from those of the climb."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ class HillClimbing:
     normalise: bool = True
     """Divide the step by ‖Σ̂g‖."""
     natural_gradient: bool = True
-    """Scale gradient and noise by the covariance of the visited states; off: Σ̂ = I."""
+    """Scale the gradient by the covariance Σ̂ of the visited states; off: Σ̂ = I."""
+    noise_covariance: NoiseCovariance = later("drift", before="drift")
+    """Σ̂ of the noise: the same as for the drift, that of the visited states, or the identity."""
     noise: Noise = "full"
     """full: N(0, ηΣ̂); diagonal: noise_scale·√diag Σ̂; langevin: N(0, 2αΣ̂), not normalised."""
     eta: float = number(0.1, at_least=0)
@@ -66,6 +69,10 @@ class HillClimbing:
     """m: accept at most this many states of a climb; None: no limit."""
     skip_terminal: bool = False
     """Leave terminal states out of the queue."""
+    restart: bool = later(False, before=False)
+    """At a terminal state, start again from another replay state; needs `skip_terminal`."""
+    accept_first: bool = later(True, before=True)
+    """Accept the first state of a climb (s̃ = ∞); off: s̃ is the start, from which it may be near."""
     queue_size: int = number(1_000_000, at_least=1, at_most=MOST)
     """Capacity of the search-control queue in states; the oldest leave first."""
     criterion: PythonOnly[Criterion | None] = None
@@ -74,6 +81,10 @@ class HillClimbing:
     def __post_init__(self) -> None:
         check(self)
         check_langevin(self.noise, self.normalise)
+        if self.noise == "langevin" and self.noise_covariance != "drift":
+            raise SettingsError('noise = "langevin": has the covariance of the drift')
+        if self.restart and not self.skip_terminal:
+            raise SettingsError("HillClimbing.restart = True: needs skip_terminal=True")
 
     def build(self, env: Environment) -> SearchControl:
         if env.spec.num_states is not None:
@@ -89,12 +100,21 @@ class HillClimbing:
             self.queue_size,
             init=lambda obs: Visited(moments.init(obs), moments.init_move()),
             observe=self._observe,
-            never_empty=self.steps > 0 and self.max_accepted != 0 and not self.skip_terminal,
+            never_empty=self._never_empty(),
         )
 
+    def _never_empty(self) -> bool:
+        """Whether every climb has an accepted state."""
+        tries = self.steps > 0 and self.max_accepted != 0
+        return tries and self.accept_first and not self.skip_terminal
+
     def climbs_plain(self, env: Environment) -> str | None:
-        """What keeps fused kernels from climbing: they climb V̂ alone."""
-        return None if self.criterion is None else "a criterion other than the value"
+        """What keeps fused kernels from climbing: they climb V̂ from one start, and s̃ = ∞."""
+        if self.criterion is not None:
+            return "a criterion other than the value"
+        if self.restart:
+            return "restarts"
+        return None if self.accept_first else "s̃ at the start"
 
     def _observe(self, visited: Visited, transition: Transition) -> Visited:
         beta = self.beta if self.threshold == "moving" else None
@@ -107,12 +127,13 @@ class HillClimbing:
     def _along(self, key: Key, scene: Scene) -> Callable[..., tuple[Array, Array]]:
         """The climb on V̂ that the scene offers, or a plain one on something else."""
         skip = scene.env.terminal if self.skip_terminal else None
-        if self.criterion is None and scene.climb is not None:
+        if self.climbs_plain(scene.env) is None and scene.climb is not None:
             return partial(scene.climb, skip=skip)
         criterion = scene.value
         if self.criterion is not None:
             criterion = self.criterion(jax.random.fold_in(key, CRITERION), scene)
-        return partial(climb_along, criterion=criterion, project=scene.env.project, skip=skip)
+        plain = partial(climb_along, criterion=criterion, project=scene.env.project, skip=skip)
+        return partial(plain, accept_first=self.accept_first)
 
     def _propose(self, key: Key, visited: Visited, scene: Scene) -> tuple[Array, Array, Info]:
         start_key, shake_key, climb_key = jax.random.split(key, 3)
@@ -121,23 +142,40 @@ class HillClimbing:
         covariance = moments.covariance(visited.moments)
         if not self.natural_gradient:
             covariance = jnp.eye(spec.low.shape[0])
+        spread = self._spread(covariance, visited)
+
+        def drawn(key: Key, steps: int) -> Array:
+            return draw_noise(key, spread, steps, self.noise, eta, self.noise_scale)
+
         start = ring.sample(start_key, scene.replay, 1).obs[0]
         if self.noisy_start:
-            shake = draw_noise(shake_key, covariance, 1, self.noise, eta, self.noise_scale)
-            start = project(start + shake[0])
-        noise = draw_noise(climb_key, covariance, self.steps, self.noise, eta, self.noise_scale)
+            start = project(start + drawn(shake_key, 1)[0])
+        more = {}
+        if self.restart:
+            again_key, shake_key = jax.random.split(jax.random.fold_in(key, RESTART))
+            again = ring.sample(again_key, scene.replay, self.steps).obs
+            if self.noisy_start:
+                again = jax.vmap(project)(again + drawn(shake_key, self.steps))
+            more = {"restarts": again}
         states, accepted = self._along(key, scene)(
-            noise,
+            drawn(climb_key, self.steps),
             start,
             covariance=covariance,
             step_size=self.step_size,
             normalise=self.normalise,
             threshold=visited.move.average,
             max_accepted=self.max_accepted,
+            **more,
         )
         # The mean of this over steps is the share of climbs that met the edge of the box.
         hit_edge = jnp.any((states <= spec.low) | (states >= spec.high)).astype(jnp.float32)
         return states, accepted, {"epsilon_a": visited.move.average, "hit_edge": hit_edge}
+
+    def _spread(self, drift: Array, visited: Visited) -> Array:
+        """Σ̂ [d, d] of the noise."""
+        if self.noise_covariance == "visited":
+            return moments.covariance(visited.moments)
+        return drift if self.noise_covariance == "drift" else jnp.eye(len(drift))
 
 
 class Visited(NamedTuple):

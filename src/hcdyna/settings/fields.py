@@ -183,9 +183,12 @@ def is_real(value: Any) -> bool:
     """Whether this is a number that single precision has a place for."""
     if not isinstance(value, numbers.Real):
         return False
-    # NumPy would bring the bound to the type of the number: infinity in float16.
-    number: Any = value if isinstance(value, numbers.Rational) else float(value)
-    return bool(abs(number) <= LARGEST)
+    try:
+        # NumPy would bring the bound to the type of the number: infinity in float16.
+        number: Any = value if isinstance(value, numbers.Rational) else float(value)
+        return bool(abs(number) <= LARGEST)
+    except Exception:  # a span of time calls itself a number, and so can classes of the user's
+        return False
 
 
 def _problem(value: Any, hint: Any, bounds: dict[str, float | None]) -> str | None:

@@ -57,7 +57,8 @@ def settings_from_plain(plain: Any, look: bool = False) -> Settings:
 def to_act(settings: Settings) -> Settings:
     """The same settings with everything imported that was only described, to train or to act."""
     if registry.is_gymnasium(settings.environment):
-        announce(settings.environment.id.rpartition(":")[0])
+        for module in settings.environment.modules:
+            announce(module)
     if not any(_is_described(getattr(settings, choice)) for choice in CHOICES):
         return settings
     return settings_from_plain(settings_to_plain(settings))

@@ -24,6 +24,7 @@ PARTS: dict[str, dict[str, str]] = {
         "MountainCar": "hcdyna.environments.mountain_car:MountainCar",
         "CartPole": "hcdyna.environments.cart_pole:CartPole",
         "Acrobot": "hcdyna.environments.acrobot:Acrobot",
+        "Maze": "hcdyna.environments.maze:Maze",
         "hosted": "hcdyna.gymnasium.theirs.environment:Hosted",
     },
     "agents": {

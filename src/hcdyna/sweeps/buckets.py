@@ -20,7 +20,10 @@ from hcdyna.sweeps.places import Folder
 
 def place_of(name: str | Path) -> Place:
     """The folder or bucket of this name."""
-    return Bucket(str(name)) if "://" in str(name) else Folder(path_of(name))
+    scheme, mark, rest = str(name).partition("://")
+    if mark and scheme != "file":
+        return Bucket(str(name))
+    return Folder(path_of(rest if mark else name))
 
 
 class Bucket:

@@ -18,8 +18,7 @@ one for all. Optuna's journal is in the store, and so is every cell: an interrup
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +27,19 @@ import numpy as np
 from hcdyna.numerics.files import write
 from hcdyna.settings import presets
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import shown
-from hcdyna.settings.plain import settings_to_plain
 from hcdyna.sweeps.extras import needed
 from hcdyna.sweeps.outcomes import outcomes
+from hcdyna.sweeps.places import Folder
 from hcdyna.sweeps.report import report
+from hcdyna.sweeps.rounds import case_of, distributions, round_of, size, staying
 from hcdyna.sweeps.status import Status
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.study import Study, settings_of
 from hcdyna.sweeps.sweep import Engine, Resources, add, engine, run
-from hcdyna.sweeps.tasks import Case, in_words
-from hcdyna.sweeps.values import bounds, rounded
+from hcdyna.sweeps.tasks import in_words
 from hcdyna.sweeps.wanted import Wanted
 
-GROWTH = 3
-"""Steps of a round over those of the round before; as many times fewer go on."""
+JOURNAL = "search/journal.log"
 
 
 def search(
@@ -52,26 +49,29 @@ def search(
     resources: Resources = Resources(),  # noqa: B008 (frozen)
     say: Callable[[str], Any] = print,
     follow: Callable[[Status], None] | None = None,
-) -> Path:
-    """Search as the study says; the winner, as the path of a preset."""
+    calibrate: bool = True,
+) -> Path | str:
+    """Search as the study says; where the winner is, a preset: a path, or an address in object
+    storage."""
     optuna = needed("optuna", "--search")
     wanted = Wanted.of(study)
     space = distributions(optuna, study, wanted)
-    engine(on).workers(resources)  # what is missing is said before anything starts
-    if "://" in str(folder):
-        raise SettingsError(f"--search: {folder}: Optuna's journal needs a store in a folder")
+    say(size(optuna, study, engine(on).workers(resources), calibrate))
     store = SweepStore.create(folder)
     store.place.demand_writable()
-    trials = opened(optuna, store, study)
 
     def score(batch: list[Any], number: int) -> dict[int, float]:
         return trained(study, wanted, batch, number, store, on, resources, follow)
 
-    while batch := next_batch(optuna, trials, wanted, space):
-        halve(optuna, trials, batch, wanted.rounds, score)
-        done = len(trials.get_trials(deepcopy=False))
-        say(f"{done} of {wanted.trials} trials, best {best(trials)}")
-    return kept(optuna, store, study, wanted, trials)
+    with store.alone("search", wait=False):
+        trials = opened(optuna, store, study)
+        while batch := next_batch(optuna, trials, wanted, space):
+            store.place.send(JOURNAL)
+            halve(optuna, trials, batch, wanted.rounds, score)
+            done = len(trials.get_trials(deepcopy=False))
+            store.place.send(JOURNAL)
+            say(f"{done} of {wanted.trials} trials, best {best(trials)}")
+        return kept(optuna, store, study, wanted, trials)
 
 
 def next_batch(optuna: Any, trials: Any, wanted: Wanted, space: dict[str, Any]) -> list[Any]:
@@ -100,7 +100,7 @@ def halve(
         ranked = [each for each in batch if each.number in scores]
         ranked.sort(key=lambda each: -scores[each.number])
         last = number == rounds - 1
-        stay = len(ranked) if last else math.ceil(len(ranked) / GROWTH)
+        stay = len(ranked) if last else staying(len(ranked))
         for each in ranked[stay:]:
             each.report(scores[each.number], number)
             trials.tell(each, state=states.PRUNED)
@@ -112,7 +112,8 @@ def halve(
 def opened(optuna: Any, store: SweepStore, study: Study) -> Any:
     """Optuna's study, from its journal in the store if there is one."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    journal = store.place.root / "search" / "journal.log"
+    store.place.fetch(JOURNAL)
+    journal = store.place.root / JOURNAL
     journal.parent.mkdir(parents=True, exist_ok=True)
     begun = len(journal.read_bytes()) if journal.exists() else 0  # not the same guesses again
     backend = optuna.storages.journal.JournalFileBackend(str(journal))
@@ -123,27 +124,6 @@ def opened(optuna: Any, store: SweepStore, study: Study) -> Any:
         load_if_exists=True,
         sampler=optuna.samplers.TPESampler(seed=begun, constant_liar=True),
     )
-
-
-def distributions(optuna: Any, study: Study, wanted: Wanted) -> dict[str, Any]:
-    """Where each value may lie: whole numbers for a field that holds such, or one of a list."""
-    plain = settings_to_plain(settings_of(study.preset, study.settings))
-    found = {}
-    for path, given in wanted.space.items():
-        if isinstance(given, list | tuple) and given:
-            found[path] = optuna.distributions.CategoricalDistribution(list(given))
-            continue
-        if not isinstance(given, Mapping):
-            raise SettingsError(f"search: {path} = {shown(given)}: must be a range or a list")
-        low, high = bounds(f"search: {path}", given)
-        log = given.get("scale") == "log"
-        part, _, field = path.partition(".")
-        whole = type(plain.get(part, {}).get(field)) is int
-        kind = "IntDistribution" if whole else "FloatDistribution"
-        if whole:
-            low, high = int(low), int(high)
-        found[path] = getattr(optuna.distributions, kind)(low, high, log=log)
-    return found
 
 
 def trained(
@@ -158,7 +138,7 @@ def trained(
 ) -> dict[int, float]:
     """Trial → score after one round; those without one have failed."""
     part = round_of(study, wanted, [case_of(trial.params) for trial in batch], number)
-    add(part, store.place.root, engine(on).workers(resources), calibrate=False)
+    add(part, store.place.address, engine(on).workers(resources), calibrate=False)
     run(store, on, resources, follow)
     found = {in_words(each.case): each for each in outcomes(store, part)}
     scores = {}
@@ -172,30 +152,6 @@ def trained(
     return scores
 
 
-def round_of(study: Study, wanted: Wanted, cases: list[Case], number: int) -> Study:
-    """The study of one round: these cases, for a share of the steps."""
-    settings = settings_of(study.preset, study.settings)
-    every, steps = settings.evaluation.every, settings.training.steps
-    share = steps / GROWTH ** (wanted.rounds - 1 - number)
-    least = settings.training.warmup + every
-    steps = min(steps, max(least, round(share / every) * every))
-    unique = {in_words(case): {"settings": case} for case in cases}
-    return replace(
-        study,
-        name=f"{study.name}-search",
-        settings={**study.settings, "training.steps": steps},
-        vary={},
-        grids=list(unique.values()),
-        compare=(),
-        search=None,
-    )
-
-
-def case_of(params: Mapping[str, Any]) -> Case:
-    """The values of a trial, with six digits, as they are trained."""
-    return {path: rounded(x) if isinstance(x, float) else x for path, x in params.items()}
-
-
 def best(trials: Any) -> str:
     """The winner so far, in words."""
     try:
@@ -205,7 +161,7 @@ def best(trials: Any) -> str:
     return f"{winner.value:.5g} with {in_words(case_of(winner.params))}"
 
 
-def kept(optuna: Any, store: SweepStore, study: Study, wanted: Wanted, trials: Any) -> Path:
+def kept(optuna: Any, store: SweepStore, study: Study, wanted: Wanted, trials: Any) -> Path | str:
     """Write the winner as a preset, and a page of all that were trained to the end."""
     try:
         winner = case_of(trials.best_trial.params)
@@ -219,4 +175,6 @@ def kept(optuna: Any, store: SweepStore, study: Study, wanted: Wanted, trials: A
     ended = [case_of(each.params) for each in complete]
     final = round_of(study, wanted, ended, wanted.rounds - 1)
     report(store, path.with_name("report.html"), [final])
-    return path
+    for name in ("best.yaml", "report.html"):
+        store.place.send(f"search/{name}")
+    return path if isinstance(store.place, Folder) else f"{store.place}/search/best.yaml"

@@ -168,12 +168,16 @@ class SweepStore:
         return lease
 
     @contextlib.contextmanager
-    def alone(self, what: str) -> Iterator[None]:
-        """Do something that no other process may do at the same time."""
+    def alone(self, what: str, wait: bool = True) -> Iterator[None]:
+        """Do something that no other process may do at the same time; wait for it, or RunError."""
         lease = None
         while lease is None:
             held = leases.latest(self.place.names("leases"))
             lease = leases.take(self.place, what, self.watch, self.patience, held)
+            if lease is None and not wait:
+                by = leases.read(self.place, f"leases/{what}.{held.get(what, 1)}") or {}
+                who = f"process {by.get('pid', '?')} of {by.get('host', '?')}"
+                raise RunError(f"{self.place}: another {what} is at work there: {who}")
             if lease is None:
                 time.sleep(0.2)
         try:

@@ -23,6 +23,8 @@ from hcdyna.sweeps.tasks import Task
 Say = Callable[[str], None]
 Engine = Literal["local", "ray", "slurm"]
 ENGINES = ("local", "ray", "slurm")
+LONG_CELL = 1_200.0
+"""Seconds above which workers share the work better in smaller blocks of seeds."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,27 @@ class Plan:
         there = sum(len(task.keys) for task in self.done)
         words += [f"{count(there, 'cell')} there already"] if there else []
         words += [f"{count(self.listed, 'cell')} of other studies"] if self.listed else []
-        seconds = calibration.seconds(self.groups, self.tasks, self.measured, self.workers)
+        seconds = self.seconds
         if seconds is not None:
-            device = next(iter(self.measured.values())).device
-            parts = f"{len(self.measured)} of {count(len(self.groups), 'program')} measured"
+            work = f"{seconds * self.workers / 3600:.2g} hours of work"
+            words.append(f"about {duration(seconds)} ({work}) with {self.like()}")
+        longest = max((each.training / each.cells for each in self.measured.values()), default=0)
+        if longest > LONG_CELL and self.study.paper is None:
             words.append(
-                f"about {duration(seconds)} ({seconds * self.workers / 3600:.2g} hours of work) "
-                f"with {count(self.workers, 'worker')} like this machine's {device} ({parts})"
+                f"a cell takes up to {duration(longest)}: a smaller block makes it shorter"
             )
         return "; ".join(words)
+
+    @property
+    def seconds(self) -> float | None:
+        """What it takes with these workers; None if nothing was measured."""
+        return calibration.seconds(self.groups, self.tasks, self.measured, self.workers)
+
+    def like(self) -> str:
+        """Which workers that is said of."""
+        device = next(iter(self.measured.values())).device
+        parts = f"{len(self.measured)} of {count(len(self.groups), 'program')} measured"
+        return f"{count(self.workers, 'worker')} like this machine's {device} ({parts})"
 
 
 def checked_cells(study: Study) -> dict[str, Asked]:

@@ -114,7 +114,6 @@ class Worker:
             self.say(str(lost))
             return
         except Interrupted as stop:
-            self.store.place.keep_checkpoints(task.id, lease.number)
             lease.release()
             raise Requeue(f"{stop}") from None
         except Exception as error:
@@ -161,16 +160,16 @@ def train(
         trainer.demand_memory()
     except SettingsError as error:  # a larger machine may have enough
         raise MemoryError(str(error)) from None
-    unfinished = Unfinished(store.place.checkpoints(task.id, lease.number), trainer)
-    saved = [unfinished.last]
+    unfinished = Unfinished(
+        store.place.checkpoints(task.id, lease.number),
+        trainer,
+        lambda: store.place.keep_checkpoints(task.id, lease.number),
+    )
 
     def on_step(step: int) -> None:
         kept = unfinished.saver
         done = kept.progress.steps[kept.saved - 1] if kept is not None else 0
         lease.tell(store.patience, step=step, saved=done)
-        if saved[0] != unfinished.last:
-            saved[0] = unfinished.last
-            store.place.keep_checkpoints(task.id, lease.number)
         if lease.lost.is_set():
             raise LostLease(f"task {task.id}: another worker has taken it over")
 

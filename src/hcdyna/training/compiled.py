@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hcdyna.dyna import DynaState, build
-from hcdyna.kernels.accelerate import quick_key, usual_key
+from hcdyna.kernels.accelerate import after, quick_key, usual_key
 from hcdyna.numerics.devices import compiler_options, most_turns_at_once
 from hcdyna.numerics.randomness import below
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS, Budget, budget_of
@@ -213,7 +213,8 @@ def time_step(
     discount = env.spec.discounts(outcome.terminated)
     transition = Transition(life.obs, action, outcome.reward, discount, outcome.next_obs)
     learn = dyna.observe if warm_up else dyna.learn
-    dyna_state, info = learn(learn_key, life.dyna, transition)
+    learn_key, found = after([outcome.reward], learn_key, life.dyna.search_control)
+    dyna_state, info = learn(learn_key, life.dyna._replace(search_control=found), transition)
     # A time limit ends the episode here, in the loop, and nowhere in what is learned.
     episode_step = life.episode_step + 1
     over = outcome.terminated | (episode_step >= env.spec.time_limit)

@@ -1,6 +1,5 @@
 """The programs of a run on the host: one compiled call for each environment step of all agents."""
 
-import contextlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -169,13 +168,15 @@ class Host:
         steps, lengths = steps_of(life), np.array(life.episode_step)
         lost, obs = np.ones(len(self.seeds), bool), np.array(life.obs)
         if steps > 0:
-            with contextlib.suppress(RunError):
-                found = retraced(life, worlds, self.seeds)
-                lost = ~(found == obs).all(axis=1)
+            why = "did not come to where it was by the same seed and actions"
+            try:
+                lost = ~(retraced(life, worlds, self.seeds) == obs).all(axis=1)
+            except RunError as error:
+                why = f"can't be brought to where it was ({error})"
             if lost.any():
                 warnings.warn(
-                    f"{self.static.environment.id}: did not come to where it was by the same seed "
-                    "and actions; a new episode begins, so the run goes on, but not bit for bit",
+                    f"{self.static.environment.id}: {why}; a new episode begins, so the run goes "
+                    "on, but not bit for bit",
                     stacklevel=2,
                 )
         for index in np.flatnonzero(lost):

@@ -175,6 +175,29 @@ def test_dynamics_of_ones_own_are_the_model():
         from_function(None)
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((0.5, -1.0, jnp.nan), "terminated is float32; must be bool"),
+        ((0.5, -1.0, 1), "terminated is int32; must be bool"),
+        ((0.5, 1j, False), "reward is complex64; must be real"),
+        ((1j, -1.0, False), "next_obs is complex64; must be real"),
+    ],
+)
+def test_what_dynamics_can_not_answer(answer, words):
+    """Cast, NaN would be the end of an episode."""
+    function = lambda obs, action: (jnp.full(2, answer[0]), *answer[1:])  # noqa: E731
+    model = from_function(function).build(SMALL.environment.build())
+    with pytest.raises(SettingsError, match=f"FromFunction: {words}"):
+        model.predict(None, (), jnp.zeros(2), jnp.int32(0))
+
+
+def test_dynamics_that_overflow_are_not_brought_into_the_box():
+    model = from_function(lambda obs, action: (obs + jnp.inf, -1.0, False))
+    outcome = model.build(SMALL.environment.build()).predict(None, (), jnp.zeros(2), jnp.int32(0))
+    assert jnp.isnan(outcome.next_obs).all()
+
+
 def costs_two(obs, action, next_obs):
     return -2.0
 

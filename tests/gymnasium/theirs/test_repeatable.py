@@ -1,5 +1,6 @@
 """What a run on the host promises: episodes of (seed, step), one scale, and no endless episodes."""
 
+import dataclasses
 import json
 import shutil
 
@@ -81,6 +82,15 @@ def test_a_run_that_stopped_between_two_episodes_ends_as_if_it_had_not(tmp_path)
         rows = [run.state(seed).replay.data for run in (resumed, whole)]
         np.testing.assert_array_equal(rows[0].obs, rows[1].obs)
         np.testing.assert_array_equal(rows[0].next_obs, rows[1].next_obs)
+
+
+def test_why_an_episode_can_not_be_repeated_is_said(tmp_path):
+    settings = tiny("Walk-v0")
+    training = dataclasses.replace(settings.training, replay_size=10)
+    stopped_halfway(dataclasses.replace(settings, training=training), tmp_path / "run")
+    said = r"Walk-v0: can't be brought to where it was \(the replay buffer does not hold the whole"
+    with pytest.warns(UserWarning, match=said):
+        resume(tmp_path / "run")
 
 
 def begun(settings, seeds=2):

@@ -20,6 +20,15 @@ class Speechless(Exception):
         raise ValueError("no words")
 
 
+class Touchy(float):
+    """A number that does not let itself be shown."""
+
+    def __abs__(self):
+        raise ValueError("leave me alone")
+
+    __repr__ = __float__ = __abs__
+
+
 def fails(fault, answer):
     """What `step` does instead of answering, or answers instead."""
     obs = answer[0]
@@ -48,6 +57,9 @@ def fails(fault, answer):
         "large": lambda: {"reward": 1e39},
         "huge": lambda: {"reward": 10**400},
         "endless": lambda: {"reward": 10**5000},
+        "time": lambda: {"reward": np.timedelta64(3)},
+        "masked": lambda: {"obs": np.ma.masked_array(obs * np.float32(np.nan), [True, False])},
+        "touchy": lambda: {"reward": Touchy(1.0)},
         "none": lambda: {"terminated": None},
         "text": lambda: {"terminated": "False"},
         "flags": lambda: {"truncated": np.array([True, False])},

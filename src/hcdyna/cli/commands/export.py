@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hcdyna.cli.options import RunFolder, parse
+from hcdyna.cli.options import RunFolder, parse, store_in
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.words import count
 
@@ -36,8 +36,9 @@ def main(arguments: Sequence[str]) -> None:
     from hcdyna.numerics.files import explained
     from hcdyna.training.load import load_run
 
-    if (options.run / "store.json").is_file():
-        columns = of_a_store(options)
+    store = store_in(options.run)
+    if store is not None:
+        columns = of_a_store(store, options)
     else:
         run = load_run(options.run)
         columns = run.curves() if options.what == "curves" else run.diagnostics()
@@ -53,14 +54,14 @@ def main(arguments: Sequence[str]) -> None:
     print(f"{options.out}: {count(len(next(iter(columns.values()))), 'row')}")
 
 
-def of_a_store(options: Export) -> dict[str, Any]:
+def of_a_store(name: str, options: Export) -> dict[str, Any]:
     """All curves of a sweep, with the values that set them apart."""
     from hcdyna.sweeps.outcomes import everything, table
     from hcdyna.sweeps.store import SweepStore
 
     if options.what != "curves":
         raise SettingsError("export: the cells of a sweep keep curves, not diagnostics")
-    store = SweepStore.open(options.run)
+    store = SweepStore.open(name)
     return table(everything(store, store.studies()))
 
 

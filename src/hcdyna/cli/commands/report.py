@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcdyna.cli.options import RunFolders, parse
+from hcdyna.cli.options import RunFolders, parse, store_in
 from hcdyna.settings.errors import SettingsError
 
 
@@ -15,7 +15,8 @@ class Report:
 
     runs: RunFolders
     out: Path | None = None
-    """The page; by default report.html in the run folder, or in this one for several runs."""
+    """The page; by default report.html in the run folder or store, or in this folder for several
+    runs and for object storage."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -26,13 +27,14 @@ def main(arguments: Sequence[str]) -> None:
     from hcdyna.numerics.files import explained
     from hcdyna.training.load import load_run
 
-    if len(options.runs) == 1 and (options.runs[0] / "store.json").is_file():
+    store = store_in(options.runs[0]) if len(options.runs) == 1 else None
+    if store is not None:
         from hcdyna.sweeps.report import report
         from hcdyna.sweeps.store import SweepStore
 
-        with explained(options.runs[0]):
-            page = options.out or options.runs[0] / "report.html"
-            print(report(SweepStore.open(options.runs[0]), page))
+        home = Path() if "://" in store else options.runs[0]
+        with explained(home):
+            print(report(SweepStore.open(store), options.out or home / "report.html"))
         return
     home = options.runs[0] if len(options.runs) == 1 else Path()
     out = options.out or home / "report.html"

@@ -23,12 +23,12 @@ class Reproduce:
     """Reproduce figures of the paper: run what is missing, draw them, and judge every claim.
 
     Without a figure, lists them with what each costs here. Cells in the store are not run again, so
-    an interrupted command continues where it stopped, and `hcdyna reproduce all --scale full` on
-    the repository's store runs nothing and rebuilds every picture, table and verdict.
+    an interrupted command continues where it stopped. With `--seconds 0` nothing is run, and every
+    picture, table and verdict is made again from the store.
     """
 
     figures: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """fig1 … fig8, lr, ablations, or all."""
+    """fig1 … fig8, lr, ablations, strategies, or all."""
     scale: Literal["quick", "full"] = "quick"
     """full: the paper's protocol (30 seeds, 50,000 steps), for a GPU. quick: less, for a laptop."""
     out: Path | None = None
@@ -42,7 +42,7 @@ class Reproduce:
     merge: tuple[Path, ...] = ()
     """Stores of other machines, from which to copy missing cells."""
     seconds: float | None = number(None, at_least=0)
-    """Start no further program after this time; the next call continues."""
+    """Start no further program after this time; the next call continues. 0: train nothing."""
     on: Literal["local", "ray", "slurm"] | None = None
     """Train as a sweep: see `hcdyna sweep --help`. By default in this process."""
     runs_only: bool = False
@@ -67,7 +67,10 @@ def main(arguments: Sequence[str]) -> None:
     chosen = FIGURES if "all" in options.figures else options.figures
     missing = train(reproduction, chosen, options)
     if missing:
-        show(f"{count(missing, 'cell')} still missing: the same command runs them")
+        where = reproduction.gaps(chosen)
+        without = " without --seconds" if options.seconds == 0 else ""
+        show(f"{count(missing, 'cell')} still missing{f' ({where})' if where else ''}")
+        show(f"the same command{without} runs them; their claims are not run, or undecided")
     if options.runs_only:
         show(f"{folder / 'cells'}: what was trained")
         return

@@ -61,14 +61,10 @@ def main(arguments: Sequence[str]) -> None:
     resources = sweep.Resources(
         options.workers, options.cores, options.gpus, pairs(options.options)
     )
-    if options.search:
-        from hcdyna.sweeps.search import search
-
-        with naming(options.study), following() as follow:
-            best = search(study, folder, options.on, resources, show, follow)
-        show(f"{best}: the winner, as a preset")
-        return
     workers = sweep.engine(options.on).workers(resources)
+    if options.search:
+        look_for_best(study, folder, options, resources)
+        return
     if options.dry_run:
         there = place_of(folder).read("store.json") is not None
         known = SweepStore.open(folder) if there else None
@@ -88,6 +84,25 @@ def main(arguments: Sequence[str]) -> None:
         raise RunError(f"{count(end.aside, 'cell')} set aside; --retry tries them again")
     if not end.finished:
         show(f"look at it with: hcdyna status {folder} --watch")
+
+
+def look_for_best(study: Any, folder: str, options: Sweep, resources: Any) -> None:
+    """Search, or only say how much that is."""
+    from hcdyna.sweeps import rounds, sweep
+    from hcdyna.sweeps.extras import needed
+    from hcdyna.sweeps.search import search
+    from hcdyna.sweeps.store import SweepStore
+
+    with naming(options.study):
+        if options.dry_run:
+            optuna, workers = needed("optuna", "--search"), sweep.engine(options.on).workers
+            show(rounds.size(optuna, study, workers(resources), options.calibrate))
+            return
+        if options.retry:
+            show(f"{count(SweepStore.create(folder).retry(), 'task')} to be tried again")
+        with following() as follow:
+            best = search(study, folder, options.on, resources, show, follow, options.calibrate)
+    show(f"{best}: the winner, as a preset")
 
 
 @contextmanager

@@ -3,7 +3,10 @@
 import importlib
 from types import ModuleType
 
-FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "lr", "ablations")
+FIGURES = (
+    *("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8"),
+    *("lr", "ablations", "strategies"),
+)
 
 
 def figure(name: str) -> ModuleType:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hcdyna import HillClimbing
+from hcdyna.agents.dqn import OUTPUT_SCALE
 from hcdyna.experiments.cells import Cell, Result
 from hcdyna.experiments.paper import drawing
 from hcdyna.experiments.paper.drawing import Axes, Figure
@@ -26,11 +27,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "at most 20 accepted": {"max_accepted": 20},
     "queue of 10,000": {"queue_size": 10_000},
     "queue of 100,000": {"queue_size": 100_000},
-    "regular gradient": {"natural_gradient": False},
+    "regular gradient": {"natural_gradient": False, "noise_covariance": "visited"},
+    "noise ηI": {"noise_covariance": "identity"},
+    "regular gradient, noise ηI": {"natural_gradient": False},
     "no terminal states": {"skip_terminal": True},
 }
 BASELINE = "as in the paper"
-ORDER = (*VARIANTS, "authors' preset", "OnPolicy-Dyna", "DQN")
+AUTHORS, NO_RESTARTS = "authors' preset", "authors' preset, no restarts"
+FIRST = {"steps": 100, "skip_terminal": False, "restart": False, "accept_first": True}
+"""What the preset `authors` was at first: without its restarts and all that goes with them."""
+ORDER = (*VARIANTS, AUTHORS, NO_RESTARTS, "OnPolicy-Dyna", "DQN")
 BAR = "#9fb3c8"
 COLOURS = drawing.COLOURS | {BASELINE: drawing.COLOURS["HC-Dyna"]}
 
@@ -50,7 +56,9 @@ def cells(scale: Scale) -> dict[str, Cell]:
             agent={"learning_rate": float(PICKED)},
             training={"steps": scale.steps, "warmup": scale.warmup},
         )
-        found[f"{domain}/authors' preset"] = Cell(run, scale.seeds)
+        found[f"{domain}/{AUTHORS}"] = Cell(run, scale.seeds)
+        run = changed(run, agent={"output_scale": OUTPUT_SCALE}, search_control=FIRST)
+        found[f"{domain}/{NO_RESTARTS}"] = Cell(run, scale.seeds)
     return found
 
 

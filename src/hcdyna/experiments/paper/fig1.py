@@ -15,6 +15,9 @@ UPDATES = (0, 14_000, 20_000)
 FLIP = 25_000
 """The step at which the output layer changes its sign: 20,000 learning steps after warm-up."""
 ALGORITHMS = ("DQN", "OnPolicy-Dyna", "HC-Dyna")
+NEGATED = {"online": "negate_output", "both": "negate_both"}
+"""Which networks change their sign. The paper speaks of one; the target network was copied just
+before, so that with the online one alone a thousand updates still have right targets."""
 HOW_TO_READ = (
     "(b–d) values of seed 0, light is high;\nred: ascents of 100 steps;\ncounts: means over seeds"
 )
@@ -36,10 +39,10 @@ def cells(scale: Scale) -> dict[str, Cell]:
         found[f"surface/{rate}"] = Cell(run, scale.seeds, "value_surface", looks)
         for algorithm in ALGORITHMS:
             run = settings(scale, "GridWorld", algorithm, rate)
-            flip = scale.step(FLIP)
-            found[f"recovery/{algorithm}/{rate}"] = Cell(
-                run, scale.seeds, change="negate_output", change_step=flip
-            )
+            for networks, change in NEGATED.items():
+                found[f"recovery/{networks}/{algorithm}/{rate}"] = Cell(
+                    run, scale.seeds, change=change, change_step=scale.step(FLIP)
+                )
     return found
 
 
@@ -50,15 +53,16 @@ def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
     from matplotlib.figure import Figure
 
     rows = len(scale.rates)
-    figure = Figure(figsize=(15.5, 3.5 * rows + 0.6), layout="constrained")
+    figure = Figure(figsize=(19.5, 3.5 * rows + 0.6), layout="constrained")
     drawing.spaced(figure)
-    grid = figure.add_gridspec(rows, 5, width_ratios=(1, 1, 1, 1, 1.3))
+    grid = figure.add_gridspec(rows, 6, width_ratios=(1, 1, 1, 1, 1.3, 1.3))
     draw_world(figure.add_subplot(grid[:, 0]))
     every = []
     for row, rate in enumerate(scale.rates):
-        panels = [figure.add_subplot(grid[row, column]) for column in range(1, 5)]
+        panels = [figure.add_subplot(grid[row, column]) for column in range(1, 6)]
         draw_surfaces(panels[:3], results.get(f"surface/{rate}"), rate, scale)
-        every += draw_recovery(panels[3], results, rate, scale)
+        for axes, networks in zip(panels[3:], NEGATED, strict=True):
+            every += draw_recovery(axes, results, networks, rate, scale)
     drawing.legend(figure, every, "(e): ", beside=True)
     return {"fig1": drawing.marked(figure, scale)}
 
@@ -104,13 +108,14 @@ def draw_surface(axes: Axes, result: Result, step: int) -> None:
 
 
 def draw_recovery(
-    axes: Axes, results: dict[str, Result], rate: str, scale: Scale
+    axes: Axes, results: dict[str, Result], networks: str, rate: str, scale: Scale
 ) -> list[drawing.Line]:
     """Curves with the step at which all values change their sign."""
-    lines = drawing.named_lines(results, f"recovery/{{}}/{rate}", ALGORITHMS)
+    lines = drawing.named_lines(results, f"recovery/{networks}/{{}}/{rate}", ALGORITHMS)
     drawing.curves(axes, lines, scale)
     flip = scale.step(FLIP) / 1_000
     axes.axvline(flip, color=drawing.GREY, linewidth=1, linestyle="--")
     axes.set(xlabel=drawing.STEPS, ylabel=drawing.REWARDS)
-    axes.set_title(f"(e) values negated at {flip:g}k steps", size="medium")
+    which = "those of the target too" if networks == "both" else "online network alone"
+    axes.set_title(f"(e) values negated at {flip:g}k steps,\n{which}", size="medium")
     return lines

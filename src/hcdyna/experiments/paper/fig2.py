@@ -1,5 +1,7 @@
 """Figure 2: the queue on MountainCar after 8000 steps, with and without the natural gradient."""
 
+from typing import Any
+
 import numpy as np
 
 from hcdyna import HillClimbing
@@ -11,7 +13,22 @@ from hcdyna.experiments.paper.scale import Scale, settings
 
 TITLE = "The natural gradient keeps variables of different scales in their range"
 STEP = 8_000
-KINDS = {"natural": True, "regular": False}
+KINDS: dict[str, dict[str, Any]] = {
+    "natural": {},
+    "regular": {"natural_gradient": False, "noise_covariance": "visited"},
+    "regular, noise ηI": {"natural_gradient": False},
+    "noise ηI alone": {"natural_gradient": False, "step_size": 0.0},
+}
+"""Drift and noise: the two that the paper compares, with the same noise, N(0, ηΣ̂); and what the
+natural gradient would be compared with if its covariance were left out of the noise too."""
+ROWS = (("natural", "regular"), ("natural", "regular, noise ηI", "noise ηI alone"))
+LOOKS = {
+    "natural": ("+", "black", 3),
+    "regular": ("o", "#5b8c2a", 2),
+    "regular, noise ηI": ("o", "#8a5fbf", 2),
+    "noise ηI alone": (".", "#e69f00", 1),
+}
+"""Marker, colour, and what lies above what."""
 
 
 def step(scale: Scale) -> int:
@@ -22,8 +39,8 @@ def step(scale: Scale) -> int:
 def cells(scale: Scale) -> dict[str, Cell]:
     found = {}
     for rate in scale.rates:
-        for kind, natural in KINDS.items():
-            strategy = HillClimbing(natural_gradient=natural)
+        for kind, options in KINDS.items():
+            strategy = HillClimbing(**options)
             run = settings(
                 scale, "MountainCar", "HC-Dyna", rate, steps=step(scale), search_control=strategy
             )
@@ -32,19 +49,23 @@ def cells(scale: Scale) -> dict[str, Cell]:
 
 
 def draw(results: dict[str, Result], scale: Scale) -> dict[str, Figure]:
-    """One picture with a panel for each learning rate."""
+    """One picture with a column for each learning rate: above the same noise for both gradients,
+    below another."""
     if not results:
         return {}
     count = len(scale.rates)
-    figure, panels = drawing.new_figure(1, count, (5.4 * count, 4.6), sharey=True)
-    for axes, rate in zip(panels[0], scale.rates, strict=True):
-        for kind in KINDS:
-            if (label := f"{kind}/{rate}") in results:
-                draw_queue(axes, results[label], kind, scale)
-        draw_box(axes)
-        axes.set_title(f"learning rate {rate}, after {step(scale):,} steps, seed 0", size="medium")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False, markerscale=2)
-    panels[0][0].set_ylabel("velocity")
+    figure, panels = drawing.new_figure(2, count, (5.4 * count, 9.4), sharey=True)
+    for row, kinds in zip(panels, ROWS, strict=True):
+        for axes, rate in zip(row, scale.rates, strict=True):
+            for kind in kinds:
+                if (label := f"{kind}/{rate}") in results:
+                    draw_queue(axes, results[label], kind, scale)
+            draw_box(axes)
+            title = f"learning rate {rate}, after {step(scale):,} steps, seed 0"
+            axes.set_title(title, size="medium")
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13)}
+            axes.legend(**place, frameon=False, markerscale=2)
+        row[0].set_ylabel("velocity")
     return {"fig2": drawing.marked(figure, scale, step(scale))}
 
 
@@ -52,16 +73,17 @@ def draw_queue(axes: Axes, result: Result, kind: str, scale: Scale) -> None:
     """The queue of seed 0; what share is at the limits of velocity is the mean over seeds."""
     states = result.seen[f"queue_{step(scale)}"][0].astype(float)
     limit = float(np.mean(result.seen[f"at_limit_{step(scale)}"]))
+    marker, colour, above = LOOKS[kind]
     axes.plot(
         *states.T,
-        {"natural": "+", "regular": "o"}[kind],
-        color={"natural": "black", "regular": "#5b8c2a"}[kind],
+        marker,
+        color=colour,
         markersize=4,
         markeredgewidth=0.7,
         markerfacecolor="none",
         alpha=0.7,
-        zorder={"natural": 3, "regular": 2}[kind],
-        label=f"{kind} gradient: {limit:.0%} at a limit of velocity (mean of seeds)",
+        zorder=above,
+        label=f"{kind}: {limit:.0%} at a limit of velocity (mean of seeds)",
     )
 
 

@@ -9,8 +9,6 @@ from hcdyna.experiments.paper.verdicts import paper_scores
 
 TITLE = "The effect of the mixing rate ρ"
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
-TABULAR_RATES = (1.0, 0.70711, 0.5, 0.25)
-"""Half of the appendix's eight: each ρ takes the best of them."""
 COLOURS = (drawing.COLOURS["DQN"], "#56b4e9", drawing.COLOURS["HC-Dyna"], "#e69f00", "#8a5fbf")
 """Replay alone is black as elsewhere, and the paper's choice, ρ = 0.5, red."""
 
@@ -21,7 +19,7 @@ def cells(scale: Scale) -> dict[str, Cell]:
         for rate in scale.rates:
             run = settings(scale, "GridWorld", "HC-Dyna", rate, mixing_rate=rho)
             found[f"GridWorld/{rho}/{rate}"] = Cell(run, scale.seeds)
-        for step_size in TABULAR_RATES if scale.name == "full" else scale.tabular_rates:
+        for step_size in scale.tabular_rates:
             run = tabular_settings(scale, TabularHillClimbing(), step_size, rho)
             found[f"TabularGridWorld/{rho}/{step_size}"] = Cell(run, scale.seeds)
     return found

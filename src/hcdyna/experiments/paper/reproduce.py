@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import multiprocessing
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -114,9 +115,9 @@ class Reproduction:
             self.scale,
             titles,
             claims,
-            {name: [x for x in drawn if x.split(".")[0].split("-")[0] == name] for name in FIGURES},
+            {name: [x for x in drawn if figure_of(x) == name] for name in FIGURES},
             {name: self.cells(name) for name in FIGURES},
-            {name: len(self.missing(name)) for name in FIGURES},
+            {name: self.missing(name) for name in FIGURES},
         )
         write(self.folder / "index.html", text.encode())
         return verdict_table(every, self.scale)
@@ -124,6 +125,12 @@ class Reproduction:
     def missing(self, name: str) -> list[str]:
         """The cells of a figure that were not run."""
         return [label for label, cell in self.cells(name).items() if not self.store.has(cell)]
+
+    def gaps(self, figures: Sequence[str]) -> str:
+        """In which figures cells are missing, and how many."""
+        missing = {name: len(self.missing(name)) for name in figures}
+        some = [f"{n} of {len(self.cells(name))} in {name}" for name, n in missing.items() if n]
+        return ", ".join(some)
 
     def listing(self) -> Table:
         """The figures, and what each cost or is missing."""
@@ -149,6 +156,11 @@ def judge_and_draw(folder: Path, scale: str, name: str) -> list[dict[str, Any]]:
     for stem, picture in figure(name).draw(results, reproduction.scale).items():
         picture.savefig(folder / "figures" / f"{stem}.png", dpi=110, metadata=NO_METADATA)
     return judged(name, reproduction.cells(name), results, reproduction.scale)
+
+
+def figure_of(picture: str) -> str:
+    """fig4 of fig4-1e-3.png and of fig4_learned_ends-1e-3.png."""
+    return re.split("[-_.]", picture)[0]
 
 
 def verdict_table(claims: list[dict[str, Any]], scale: Scale) -> Table:

@@ -8,15 +8,25 @@ from hcdyna import DQN, Evaluation, LearnedModel, Settings, Training
 PRINTED, PICKED = "1e-4", "1e-3"
 """The learning rate that the paper prints, and the one that its procedure picks here (see `lr`)."""
 
-AS_PRINTED = LearnedModel(learning_rate=1e-4, normalise=False, ends="learned", trust="trust")
-"""The learned model by the letter of the paper, which learns where episodes end."""
+AS_PRINTED = LearnedModel(learning_rate=1e-4, normalise=False, ends="known", trust="trust")
+"""The learned model of the paper, which is told where episodes end, as in the authors' code."""
+LEARNED_ENDS = replace(AS_PRINTED, ends="learned")
+"""The same, if it has to learn that too."""
+LEARNED: dict[str, LearnedModel] = {
+    "known ends": AS_PRINTED,
+    "learned ends": LEARNED_ENDS,
+    "our model": LearnedModel(),
+}
+"""Learned models: the reading of the paper, a second reading, and the default of this library."""
 
 ALGORITHMS: dict[str, tuple[str, Any]] = {
     "DQN": ("replay", "true"),
     "OnPolicy-Dyna": ("on_policy", "true"),
     "HC-Dyna": ("hill_climbing", "true"),
-    "OnPolicy-Dyna, learned": ("on_policy", AS_PRINTED),
-    "HC-Dyna, learned": ("hill_climbing", AS_PRINTED),
+} | {
+    f"{name}, {kind}": (strategy, model)
+    for kind, model in LEARNED.items()
+    for name, strategy in (("OnPolicy-Dyna", "on_policy"), ("HC-Dyna", "hill_climbing"))
 }
 """Search-control and model; with replay alone no model is asked."""
 

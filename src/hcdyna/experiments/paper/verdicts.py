@@ -2,8 +2,10 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hcdyna.experiments.claims import (
@@ -11,6 +13,7 @@ from hcdyna.experiments.claims import (
     Claim,
     answer,
     combined,
+    not_run,
     open_cells,
     read_claims,
 )
@@ -29,7 +32,13 @@ def judged(name: str, cells: dict, results: dict, scale: Scale) -> list[dict[str
     answers = answer(mine, scores)
     by_area = [claim for claim in mine if claim.metric == "area" and " @ " not in claim.a + claim.b]
     beside = answer(by_area, scores, "last")
-    return [described(claim, answers[claim.id], beside.get(claim.id, []), scale) for claim in mine]
+    return [
+        described(
+            *(claim, answers[claim.id], beside.get(claim.id, []), scale),
+            missing=Counter(rate_of(case) for case in not_run(claim, answers)),
+        )
+        for claim in mine
+    ]
 
 
 def undecided(name: str, cells: dict, results: dict) -> dict[str, int]:
@@ -55,28 +64,38 @@ def paper_scores(cells: dict, results: dict) -> Scores:
 
 
 def described(
-    claim: Claim, answers: list[Answer], beside: list[Answer], scale: Scale
+    claim: Claim,
+    answers: list[Answer],
+    beside: list[Answer],
+    scale: Scale,
+    missing: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """A claim, its verdict at each learning rate, and the comparisons behind it."""
+    """A claim, its verdict at each learning rate, and the comparisons behind it; `missing` says how
+    many of these were not run."""
     at_the_end = {
         rate: str(verdict)
         for rate, found in grouped(beside).items()
-        if (verdict := combined(found, claim.combine)) is not None
+        if (verdict := combined(found, claim.combine, missing.get(rate, 0))) is not None
+    }
+    verdicts = {
+        rate: summary(found, claim, missing.get(rate, 0))
+        for rate, found in grouped(answers).items()
     }
     return dataclasses.asdict(claim) | {
         "bounds": digits(claim.bounds),
         "scale": scale.name,
-        "verdicts": {rate: summary(found, claim) for rate, found in grouped(answers).items()},
+        "verdicts": verdicts,
+        "not_run": dict(missing),
         "verdicts_last_20_percent": at_the_end,
         "comparisons": [comparison(x) for x in answers],
         "comparisons_last_20_percent": [comparison(x) for x in beside],
     }
 
 
-def summary(answers: list[Answer], claim: Claim) -> dict[str, Any]:
+def summary(answers: list[Answer], claim: Claim, missing: int = 0) -> dict[str, Any]:
     """The verdict at one learning rate, how many comparisons are behind it, and, where it is
-    undecided, the seeds that it needs."""
-    verdict = combined(answers, claim.combine)
+    undecided, the seeds that it needs, or how many comparisons were not run."""
+    verdict = combined(answers, claim.combine, missing)
     counts = {word: sum(x.verdict is word for x in answers) for word in Verdict}
     found: dict[str, Any] = {
         "verdict": None if verdict is None else str(verdict),
@@ -85,7 +104,9 @@ def summary(answers: list[Answer], claim: Claim) -> dict[str, Any]:
         "seeds": min(x.look for x in answers),
     }
     found |= {str(word): counts[word] for word in SILENT if counts[word]}
-    if verdict is Verdict.UNDECIDED:
+    if missing:
+        found["not run"] = missing
+    elif verdict is Verdict.UNDECIDED:
         found["needed"] = digits(seeds_needed(answers, claim.combine))
     return found
 
@@ -105,8 +126,13 @@ def grouped(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
     """By learning rate, the printed one first."""
     found: dict[str, list[Answer]] = {}
     for each in answers:
-        found.setdefault(each.case.get("rate", NO_RATE), []).append(each)
+        found.setdefault(rate_of(each.case), []).append(each)
     return found
+
+
+def rate_of(case: dict[str, str]) -> str:
+    """The learning rate of a comparison."""
+    return case.get("rate", NO_RATE)
 
 
 def comparison(found: Answer) -> dict[str, Any]:
@@ -140,9 +166,15 @@ def markdown(claims: list[dict[str, Any]], scale: Scale) -> str:
     ]
     for claim in claims:
         words = [in_words(claim, rate) for rate in rates]
-        lines.append(f"| {claim['figure']} | {claim['quote']} | {' | '.join(words)} |")
+        lines.append(f"| {claim['figure']} | {quoted(claim)} | {' | '.join(words)} |")
     note = "" if scale.name == "full" else f"\nQuick scale: {scale.seeds} seeds, few steps.\n"
     return "\n".join(lines) + "\n" + note
+
+
+def quoted(claim: dict[str, Any]) -> str:
+    """The sentence, and how it is read where there are several ways."""
+    reading = claim.get("reading")  # claims that were written before have none
+    return f"{claim['quote']} [{reading}]" if reading else claim["quote"]
 
 
 def in_words(claim: dict[str, Any], rate: str) -> str:
@@ -167,7 +199,8 @@ def counted(found: dict[str, Any]) -> str:
 
 def silent(found: dict[str, Any]) -> list[str]:
     """How many comparisons say nothing, and why."""
-    return [f"{found[word]} at the {word}" for word in SILENT if word in found]
+    edges = [f"{found[word]} at the {word}" for word in SILENT if word in found]
+    return edges + ([f"{found['not run']} not run"] if "not run" in found else [])
 
 
 def seeds_in_words(found: dict[str, Any]) -> list[str]:
@@ -196,4 +229,6 @@ def quick_mark(claim: dict[str, Any]) -> str:
 
 def why_no_verdict(claim: dict[str, Any]) -> str:
     """Not run, or no case that the claim is about: a gain can't persist where none was found."""
+    if claim.get("not_run"):
+        return "not run"
     return "nothing to compare" if claim["comparisons"] or claim["where"] else "not run"

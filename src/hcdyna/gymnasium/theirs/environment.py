@@ -11,7 +11,14 @@ import numpy as np
 from gymnasium import spaces
 
 from hcdyna.gymnasium.theirs.ends import given_terminal, known_angles, known_terminal
-from hcdyna.gymnasium.theirs.making import NO_LIMIT, Recipe, make, spec_of, words_of_kwargs
+from hcdyna.gymnasium.theirs.making import (
+    NO_LIMIT,
+    Recipe,
+    make,
+    modules_of,
+    spec_of,
+    words_of_kwargs,
+)
 from hcdyna.settings import PythonOnly, check, later, number
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import shown
@@ -114,6 +121,11 @@ class Hosted:
     def recipe(self) -> Recipe:
         """How it is made."""
         return Recipe(self.id, self.kwargs, self.spec, self.factory)
+
+    @property
+    def modules(self) -> list[str]:
+        """Those that making it imports, but for Gymnasium's own; of a factory, none: it is here."""
+        return modules_of(self.recipe)
 
     @property
     def usual(self) -> dict[str, str]:

@@ -81,6 +81,18 @@ def _written(name: Any, value: Any) -> str:
     return word
 
 
+def modules_of(recipe: Recipe) -> list[str]:
+    """The modules that an id or a spec names, but for Gymnasium's own."""
+    places = [recipe.id if recipe.factory is None else ""]
+    try:
+        spec = json.loads(recipe.spec or "{}")
+        places += [each["entry_point"] for each in (spec, *spec.get("additional_wrappers", ()))]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass  # `make` will say what is wrong with it
+    modules = [str(place).rpartition(":")[0] for place in places]
+    return [name for name in modules if name and not name.startswith("gymnasium.")]
+
+
 def make(recipe: Recipe, **options: Any) -> gymnasium.Env:
     """A fresh environment, with errors of one line; a module before a colon is imported first."""
     kwargs = {

@@ -88,9 +88,7 @@ class Worlds:
         """A new episode of one agent."""
         reset = functools.partial(self.envs[index].reset, seed=seed)
         answer = self._ask("reset", self.hosted.reset_timeout, reset)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise self._wrong("reset", "did not return (obs, info)")
-        return self._seen(answer[0], "reset")
+        return self._judged("reset", self._begun, answer)
 
     def step(self, actions: np.ndarray, which: Sequence[int] | None = None) -> Step:
         """One step of all agents, or of some; an action is an index or numbers in [−1, 1]."""
@@ -111,7 +109,7 @@ class Worlds:
         envs = self.envs if which is None else [self.envs[index] for index in which]
         seconds = self.hosted.step_timeout
         answers = self._ask("step", seconds, step_all, envs, actions, self.keeper.pulse)
-        return [self._checked(answer) for answer in answers]
+        return [self._judged("step", self._checked, answer) for answer in answers]
 
     def picture(self) -> Any:
         """What the first environment draws."""
@@ -124,6 +122,19 @@ class Worlds:
                 self._ask("close", self.hosted.step_timeout, env.close)
             except RunError as error:
                 warnings.warn(str(error), stacklevel=2)
+
+    def _judged(self, where: str, check: Callable[[Any], Any], answer: Any) -> Any:
+        try:
+            return check(answer)
+        except RunError:
+            raise
+        except Exception as error:  # comparing what is of another's class runs its code
+            raise self._wrong(where, f"returned what can't be read: {reason(error)}") from None
+
+    def _begun(self, answer: Any) -> np.ndarray:
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise self._wrong("reset", "did not return (obs, info)")
+        return self._seen(answer[0], "reset")
 
     def _checked(self, answer: Any) -> Answer:
         if not isinstance(answer, tuple) or len(answer) != 5:
@@ -149,6 +160,7 @@ class Worlds:
             raise self._wrong(where, f"returned {text}")
         if found != dtype:
             raise self._wrong(where, f"returned observations of {found}; its space says {dtype}")
+        obs = np.asarray(obs)  # a masked array hides what is not finite
         if not is_finite(obs):
             what = f"returned an observation that is not finite in float32: {shown(obs)}"
             raise self._wrong(where, what)

@@ -4,12 +4,11 @@ import functools
 import os
 import platform
 import shutil
-import subprocess
 from pathlib import Path
 
 import jax
 
-from hcdyna.kernels.library import CannotBuild, kept, register
+from hcdyna.kernels.library import CannotBuild, kept, register, said_by
 from hcdyna.numerics.devices import start
 
 FOLDER = Path(__file__).parent
@@ -22,17 +21,26 @@ FLAGS = (
 """Fused multiply-adds, but nothing that would take a number for finite that is not."""
 
 
+def compiler() -> tuple[str, str]:
+    """The path and version of the first C++ compiler that the search path offers."""
+    found = look_for_compiler(os.environ.get("PATH", os.defpath))
+    if isinstance(found, str):
+        raise CannotBuild(f"no C++ compiler was found ({found})")
+    return found
+
+
 @functools.cache
-def compiler(path: str) -> tuple[str, str]:
-    """The path and version of the first C++ compiler that the search path `path` offers."""
+def look_for_compiler(search_path: str) -> tuple[str, str] | str:
+    """The same, or what was tried."""
+    problems = []
     for name in COMPILERS:
-        found = shutil.which(name, path=path)
-        if found is not None:
-            asked = [found, "--version"]
-            about = subprocess.run(asked, capture_output=True, text=True, check=False)
-            if about.returncode == 0:
-                return found, about.stdout
-    raise CannotBuild(f"no C++ compiler was found ({', '.join(COMPILERS)})")
+        path = shutil.which(name, path=search_path)
+        if path is not None:
+            version, problem = said_by([path, "--version"], most_seconds=20)
+            if problem is None:
+                return path, version
+            problems.append(f"{name}: {problem}")
+    return "; ".join(problems) or ", ".join(COMPILERS)
 
 
 @functools.cache
@@ -59,7 +67,7 @@ def why_not() -> str | None:
     if jax.default_backend() != "cpu":
         return "JAX does not run on a CPU"
     try:
-        compiler(os.environ.get("PATH", os.defpath))
+        compiler()
     except CannotBuild as reason:
         return str(reason)
     return None
@@ -78,10 +86,9 @@ def generator() -> str:
 
 
 @functools.cache
-def joints() -> tuple[str, str]:
-    """The names under which JAX can call what cuts vectors into arrays, and what joins these."""
-    path = library(["joints.cc"], [], "packed arrays")
-    return register(path, "cut", "cpu"), register(path, "join", "cpu")
+def joint(kernel: str) -> str:
+    """The name under which JAX can call a kernel that moves arrays."""
+    return register(library(["joints.cc"], [], "packed arrays"), kernel, "cpu")
 
 
 @functools.cache
@@ -104,7 +111,7 @@ def macros_of(widths: tuple[int, ...], activation: str) -> list[str]:
 
 def library(sources: list[str], macros: list[str], purpose: str) -> Path:
     """Some of the sources, compiled for this processor."""
-    path, version = compiler(os.environ.get("PATH", os.defpath))
+    path, version = compiler()
     words = [*FLAGS, *for_this_processor(), *macros]
     places = [str(FOLDER / name) for name in sources]
     command = [path, *words, f"-I{jax.ffi.include_dir()}", *places]

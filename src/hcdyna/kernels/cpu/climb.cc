@@ -109,7 +109,7 @@ static void climb(Call call) {
   const float* params[2 * LAYERS];
   for (auto& array : params) array = call.in();
   const float *noise = call.in(), *start = call.in(), *covariance = call.in();
-  const float *step_size = call.in(), *threshold = call.in(), *low = call.in(), *high = call.in();
+  const float *step_size = call.in(), *threshold = call.in(), *ends = call.in();
   const long steps = size_of(call.result(1), 0), agents = agents_in(call.result(1), 1);
   float* states = call.out();
   bool* accepted = call.out<bool>();
@@ -119,7 +119,7 @@ static void climb(Call call) {
     float x[D], turned[D * D];
     std::memcpy(x, start + agent * D, sizeof x);
     transpose(covariance + agent * D * D, D, D, turned, D);
-    const Box box{low + agent * D, high + agent * D, pairs};
+    const Box box{ends + 2 * agent * D, ends + (2 * agent + 1) * D, pairs};
     Acceptance accept(threshold[agent], most);
     for (long k = 0; k < steps; ++k, noise += D, states += D, ++accepted) {
       float gradient[D], direction[D] = {}, squares = 0.f;

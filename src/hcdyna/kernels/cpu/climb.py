@@ -41,8 +41,7 @@ def climb_along(
         covariance,
         jnp.asarray(step_size, jnp.float32),
         threshold,
-        jnp.asarray(box.low, jnp.float32),
-        jnp.asarray(box.high, jnp.float32),
+        both_ends(box),
         most=most,
         normalise=np.int32(normalise),
         pairs=np.int32(box.pairs),
@@ -51,3 +50,10 @@ def climb_along(
         return states, accepted
     accept = jax.ffi.ffi_call(target("accept", *network), chosen, vmap_method="broadcast_all")
     return states, accept(states, threshold, jax.vmap(skip)(states), most=most)
+
+
+def both_ends(box: Box) -> Array:
+    """The lowest and highest values [2, d], as one array: XLA makes an operator of each that holds
+    the same number everywhere."""
+    own = np if isinstance(box.low, np.ndarray) and isinstance(box.high, np.ndarray) else jnp
+    return jnp.asarray(own.stack([box.low, box.high]), jnp.float32)

@@ -25,15 +25,18 @@ static inline __attribute__((always_inline)) Block threefry(uint32_t k0, uint32_
   return {x, y};
 }
 
-// The blocks of every key: whole, as two numbers, or their exclusive or, as one.
+// The blocks of every key: whole, as two numbers, or their exclusive or, as one. Counts begin at 0
+// unless an array says where.
 static void random(Call call) {
   const bool whole = call.number("whole");
-  const auto *keys = call.in<uint32_t>(), *first = call.in<uint32_t>();
-  const long count = agents_in(call.argument(1), 0);
+  const long count = agents_in(call.argument(0), 1);
+  const auto* keys = call.in<uint32_t>();
+  const auto* first = call.frame->args.size > 1 ? call.in<uint32_t>() : nullptr;
   const long each = size_of(call.result(0), whole ? 1 : 0);
   auto* bits = call.out<uint32_t>();
   for (long k = 0; k < count; ++k) {
-    const uint32_t k0 = keys[2 * k], k1 = keys[2 * k + 1], start = first[k];
+    const uint32_t k0 = keys[2 * k], k1 = keys[2 * k + 1];
+    const uint32_t start = first == nullptr ? 0 : first[k];
     if (whole) {
       for (long i = 0; i < each; ++i, bits += 2) {
         const Block block = threefry(k0, k1, start + uint32_t(i));

@@ -22,19 +22,24 @@ def quick(key: Key) -> Key:
     """The same key, from which one draws faster where that is possible."""
     if "fry" not in str(key.dtype) or not jax.config.values["jax_threefry_partitionable"]:
         return key
-    generator = quick_generator()
-    return key if generator is None else jax.random.wrap_key_data(raw(key), impl=generator)
+    return key if quick_generator() is None else quickly(raw(key))
 
 
 def usual(key: Key) -> Key:
     """A quick key as one of JAX's own; others are."""
-    if "hcd" not in str(key.dtype):
-        return key
-    return jax.random.wrap_key_data(raw(key), impl="threefry2x32")
+    return jax.random.wrap_key_data(raw(key), impl="threefry2x32") if is_quick(key) else key
+
+
+def is_quick(key: Key) -> bool:
+    return "hcd" in str(key.dtype)
 
 
 def raw(key: Key) -> Array:
     return jax.random.key_data(key)
+
+
+def quickly(data: Array) -> Key:
+    return jax.random.wrap_key_data(data, impl=quick_generator())
 
 
 @functools.cache
@@ -47,24 +52,24 @@ def quick_generator() -> Any:
     except (CannotBuild, OSError):
         return None
 
-    def draw(key: Array, first: Array | int, count: int, whole: bool) -> Array:
+    def draw(count: int, whole: bool, key: Array, *first: Array) -> Array:
         shape = (count, 2) if whole else (count,)
         call = jax.ffi.ffi_call(
             name, jax.ShapeDtypeStruct(shape, jnp.uint32), vmap_method="broadcast_all"
         )
-        return call(key, jnp.asarray(first, jnp.uint32), whole=np.int32(whole))
+        return call(key, *first, whole=np.int32(whole))
 
     def split(key: Array, shape: tuple[int, ...]) -> Array:
-        return draw(key, 0, math.prod(shape), whole=True).reshape(*shape, 2)
+        return draw(math.prod(shape), True, key).reshape(*shape, 2)
 
     def random_bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
         if bit_width == 64:
             both = split(key, shape).astype(jnp.uint64)
             return both[..., 0] << jnp.uint64(32) | both[..., 1]
-        return draw(key, 0, math.prod(shape), whole=False).reshape(shape).astype(f"uint{bit_width}")
+        return draw(math.prod(shape), False, key).reshape(shape).astype(f"uint{bit_width}")
 
     def fold_in(key: Array, data: Array | int) -> Array:
-        return draw(key, data, 1, whole=True)[0]
+        return draw(1, True, key, jnp.asarray(data, jnp.uint32))[0]
 
     def seed(seed: Array) -> Array:
         return raw(jax.random.key(seed, impl="threefry2x32"))

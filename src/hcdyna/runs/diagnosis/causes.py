@@ -72,6 +72,11 @@ def nothing_planned(evidence: Evidence) -> str | None:
         why = f" (search_control.{zeros[0]} = 0)" if zeros else ""
         return f"Planning had no effect: no state ever entered the queue{why}."
     if (measured.doubtful == 1).all() and getattr(settings.model, "trust", "") == "optimistic":
+        if measured.constant_reward.all() and not measured.visited.ends.any():
+            return (
+                "Planning had no effect: all rewards were the same and no episode ended, so there "
+                "was nothing to plan for, and replay took its place."
+            )
         return (
             "Planning had no effect: the model predicts rewards with too large an error "
             f"(model.reward_limit = {settings.model.reward_limit:g}), so replay took its place."

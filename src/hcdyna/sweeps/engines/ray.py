@@ -29,11 +29,15 @@ MOST_WORKERS = 1_000
 LOOK = 1.0
 ANSWER = 2.0
 """Seconds within which a cluster on record has to answer."""
+LONGEST_ANSWER = 20.0
+"""Seconds within which a cluster that the user names has to."""
 
 
 def workers(resources: Resources) -> int:
     """How many workers run at the same time, as far as is known before there is a cluster."""
     needed("ray", "--on ray")
+    for name in set(resources.options) - {"address"}:
+        raise SettingsError(f"options {name}: the only option of ray is address")
     return resources.workers or max(1, available_cores() // resources.cores)
 
 
@@ -62,10 +66,11 @@ def connected(ray: Any, resources: Resources) -> bool:
     runs on this machine, or a new one."""
     if ray.is_initialized():
         return False
+    address = address_of(resources)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "os.fork")  # JAX has not been used here
-            ray.init(address_of(resources), log_to_driver=False, logging_level="ERROR")
+            ray.init(address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise SettingsError(f"--on ray: can't connect: {words_of(error)}") from None
     return True
@@ -78,6 +83,7 @@ def address_of(resources: Resources) -> str | None:
     only one that answers counts."""
     given = resources.options.get("address") or os.environ.get("RAY_ADDRESS")
     if given:
+        demand_answer(str(given))
         return str(given)
     folder = Path(os.environ.get("RAY_TMPDIR") or "/tmp") / "ray"
     try:
@@ -86,6 +92,17 @@ def address_of(resources: Resources) -> str | None:
     except (OSError, ValueError):
         return "local"
     return None
+
+
+def demand_answer(address: str) -> None:
+    """Raise SettingsError if nobody listens there: Ray itself would wait for many minutes."""
+    host, mark, port = address.rpartition("://")[2].rpartition(":")
+    if not mark or not port.isdecimal():  # auto, local, or what only Ray understands
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise SettingsError(f"--on ray: {address}: can't connect: {words_of(error)}") from None
 
 
 def asked_for(ray: Any, store: SweepStore, resources: Resources) -> list[Any]:

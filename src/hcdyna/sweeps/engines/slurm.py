@@ -33,6 +33,11 @@ LOOK = 2.0
 def workers(resources: Resources) -> int:
     """How many jobs there will be in the array."""
     needed("submitit", "--on slurm")
+    if resources.gpus is not None and resources.gpus % 1:
+        raise SettingsError(
+            f"gpus = {resources.gpus:g}: must be a whole number under Slurm, which does not share "
+            "a GPU between jobs"
+        )
     return resources.workers or USUAL_WORKERS
 
 
