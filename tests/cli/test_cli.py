@@ -183,6 +183,17 @@ def test_export_to_standard_output_and_to_a_file(run, tmp_path, capsys):
     assert "epsilon_a" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", [("export", "--csv"), ("report",)])
+def test_what_a_run_consists_of_is_not_written_over(command, run, capsys):
+    checkpoint = next((run / "checkpoints").iterdir())
+    for out in (run / "run.json", checkpoint):
+        before = out.read_bytes()
+        assert f"--out {out}: belongs to what is kept in {run}" in refused(
+            capsys, *command, run, "--out", out
+        )
+        assert out.read_bytes() == before
+
+
 def test_export_as_parquet(run, tmp_path, capsys):
     pyarrow = pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "curves.parquet"

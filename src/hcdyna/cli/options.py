@@ -42,6 +42,14 @@ def store_in(folder: Path) -> str | None:
     return f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
 
 
+def demand_spare(out: Path) -> None:
+    """Refuse a file that a run or store consists of: it can't be made again."""
+    for folder in (out.parent, out.parent.parent):
+        kept = any((folder / name).is_file() for name in ("run.json", "store.json"))
+        if kept and out.exists() and out.suffix in (".json", ".npz", ".safetensors"):
+            raise SettingsError(f"--out {out}: belongs to what is kept in {folder}; name another")
+
+
 StoreName = Annotated[
     Place, tyro.conf.Positional, tyro.conf.arg(metavar="STORE", help="The store of a sweep.")
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hcdyna.cli.options import RunFolder, parse, store_in
+from hcdyna.cli.options import RunFolder, demand_spare, parse, store_in
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.words import count
 
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("export: choose one of --csv and --parquet")
     if options.parquet and options.out is None:
         raise SettingsError("export: --parquet needs a file, --out FILE")
+    if options.out is not None:
+        demand_spare(options.out)
     from hcdyna.numerics.files import explained
     from hcdyna.training.load import load_run
 

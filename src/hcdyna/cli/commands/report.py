@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcdyna.cli.options import RunFolders, parse, store_in
+from hcdyna.cli.options import RunFolders, demand_spare, parse, store_in
 from hcdyna.settings.errors import SettingsError
 
 
@@ -23,6 +23,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parse(Report, arguments, "report")
     if not options.runs:
         raise SettingsError("report: name at least one run folder")
+    if options.out is not None:
+        demand_spare(options.out)
     from hcdyna.figures.report import write_report
     from hcdyna.numerics.files import explained
     from hcdyna.training.load import load_run
