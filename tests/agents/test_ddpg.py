@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hcdyna import DDPG, Evaluation, GridWorldContinuous, Settings, SettingsError, Training, train
-from hcdyna.numerics.networks import Layer, mlp
+from hcdyna.numerics.networks import Layer, mlp, standardised
 from hcdyna.runs.episodes import run_episode
 from hcdyna.testing import some_transitions
 from probes import Bandit
@@ -314,6 +314,23 @@ def test_layer_norm_by_hand():
     np.testing.assert_allclose(network.on_batch(params, obs), expected, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(network.apply(params, obs[0]), expected[0], rtol=1e-4, atol=1e-6)
     assert not np.allclose(plain.on_batch(params, obs), expected)
+
+
+def test_layer_norm_rounds_alone_as_in_a_batch():
+    network = mlp((4, 64, 64, 1), layer_norm=True)
+    params = jax.vmap(network.init)(jax.random.split(KEY, 3))
+    x = jax.random.normal(KEY, (3, 64))
+
+    def both(x, factor):
+        y, back = jax.vjp(standardised, x)
+        return y, back(factor)[0]
+
+    many = jax.jit(jax.vmap(both))(x, x[::-1])
+    one = jax.jit(both)(x[0], x[2])
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[0], b), many, one)
+    # The gradient of a gradient, which some strategies climb.
+    hessian = jax.hessian(lambda obs: network.apply(jax.tree.map(lambda p: p[0], params), obs)[0])
+    assert np.all(np.isfinite(hessian(x[0, :4])))
 
 
 def test_only_critics_have_layer_norm():

@@ -84,8 +84,26 @@ def mlp(
 
 def standardised(x: Array) -> Array:
     """x […, width] with mean 0 and variance 1."""
-    away = x - jnp.mean(x, axis=-1, keepdims=True)
-    return away * jax.lax.rsqrt(jnp.mean(jnp.square(away), axis=-1, keepdims=True) + 1e-5)
+    width = x.shape[-1]
+    away = x - repeated(sum_last(x) / width, width)
+    # A root and a quotient, since XLA's `rsqrt` rounds differently for one number and for many.
+    return away * repeated(1.0 / jnp.sqrt(sum_last(jnp.square(away)) / width + 1e-5), width)
+
+
+def sum_last(x: Array) -> Array:
+    """The sum […, 1] of x […, width] over its last axis, by halves: see `sum_rows`."""
+    while x.shape[-1] > 1:
+        half = x.shape[-1] // 2
+        pairs = x[..., :half] + x[..., half : 2 * half]
+        x = jnp.concatenate([pairs, x[..., 2 * half :]], axis=-1)
+    return x
+
+
+def repeated(x: Array, width: int) -> Array:
+    """x […, 1] as […, width], by doubling: the gradient of a broadcast would be a sum of XLA's."""
+    while x.shape[-1] < width:
+        x = jnp.concatenate([x, x[..., : width - x.shape[-1]]], axis=-1)
+    return x
 
 
 def xavier(key: Key, size_in: int, size_out: int) -> Layer:
