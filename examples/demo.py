@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import tyro
@@ -114,7 +115,7 @@ def draw(runs: dict[str, Run], out: Path) -> None:
     figure.savefig(out / "curves.png", dpi=150)
 
     run = runs["hill_climbing"]
-    seed = min(run.seeds, key=partial(way_left, run))
+    seed = run.seeds[int(np.argmin(ways_left(run)))]
     figure, axes = plt.subplots(figsize=(7, 6), layout="constrained")
     plots.value_surface(axes, run.settings[0], run.state(seed))
     axes.set_title(f"HC-Dyna after {run.steps[-1]:,} steps (seed {seed})")
@@ -122,12 +123,13 @@ def draw(runs: dict[str, Run], out: Path) -> None:
     figure.savefig(out / "surface.png", dpi=150)
 
 
-def way_left(run: Run, seed: int) -> float:
-    """Mean distance from the goal at which climbs on an agent's value estimate end."""
+def ways_left(run: Run) -> np.ndarray:
+    """Mean distance from the goal at which climbs on each agent's value estimate end [seeds]."""
     env = run.settings[0].environment.build()
     value = run.settings[0].agent.build(env.spec).value
-    _, climbs = surface_and_climbs(env, value, run.state(seed).agent, points=2)
-    return float(np.linalg.norm(np.asarray(env.spec.high) - climbs[:, -1], axis=1).mean())
+    look = jax.jit(jax.vmap(partial(surface_and_climbs, env, value, points=2)))
+    _, climbs = look(run.final().dyna.agent)
+    return np.linalg.norm(np.asarray(env.spec.high) - climbs[:, :, -1], axis=-1).mean(axis=-1)
 
 
 if __name__ == "__main__":
