@@ -13,6 +13,7 @@ difference is significant at 0.01, with Holm's correction for how many were look
 from __future__ import annotations
 
 import sys
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,7 +84,7 @@ def trained(cell: Cell) -> Result:
     trainer = trainer_of(group)
     with TemporaryDirectory() as folder:
         unfinished = Unfinished(Path(folder) / "unfinished", trainer)
-        (result,) = live(group, trainer, unfinished, lambda line: None)
+        (result,) = live(group, trainer, unfinished, lambda line: None, threading.Event())
     return result
 
 

@@ -66,7 +66,10 @@ def test_what_is_no_whole_number_is_said_so(word, capsys):
         (["check-env", "CartPole-v1", "--steps", 0], "--steps 0: must be at least 1 and at most"),
         (["reproduce", "--seconds", "nan"], "--seconds nan: must be a finite number"),
         (["reproduce", "--seconds", "-1"], "--seconds -1.0: must be at least 0"),
-        (["reproduce", "fig6", "--undecided", "100", "--on", "local"], "--undecided: looks at the"),
+        (
+            ["reproduce", "fig6", "--seconds", "9", "--on", "local"],
+            "--seconds 9.0: is for training in",
+        ),
     ],
 )
 def test_numbers_out_of_bounds(words, said, capsys, tmp_path, monkeypatch):

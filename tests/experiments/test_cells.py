@@ -3,23 +3,17 @@
 import dataclasses
 import json
 import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-from hcdyna import DQN, HillClimbing, Interrupted, RunError, Settings, Training
+from hcdyna import DQN, HillClimbing, RunError, Settings, Training
 from hcdyna.dyna import DynaState
-from hcdyna.experiments import running, unfinished
 from hcdyna.experiments.cells import Cell, CellStore, Result, joined
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import FULL, QUICK
 from hcdyna.experiments.probes import CHANGES
-from hcdyna.numerics.devices import available_cores
 from hcdyna.settings import Evaluation
 
 SMALL = Settings(
@@ -153,46 +147,6 @@ def test_links_that_somebody_planted_beside_cells_are_not_followed(tmp_path):
     assert store.load(cell).returns.shape == (2, 2)
 
 
-def test_cells_share_a_program_where_they_can():
-    cells = [
-        Cell(SMALL, 2),
-        Cell(dataclasses.replace(SMALL, agent=DQN(learning_rate=1e-4, hidden=(8, 8))), 2),
-        Cell(with_training(mixing_rate=0.25), 2),
-        Cell(with_training(planning_steps=1), 2),
-        Cell(SMALL, 2, "replay_and_queue", (40,)),
-    ]
-    groups = running.programs(cells)
-    assert [len(group) for group in groups] == [3, 1, 1], "another n is slow to wait for on a CPU"
-
-
-def test_training_looks_changes_saves_and_is_not_done_twice(tmp_path):
-    store = CellStore(tmp_path)
-    cells = [
-        Cell(SMALL, 2, "replay_and_queue", (40, 60)),
-        Cell(SMALL, 2),
-        Cell(SMALL, 2, change="negate_output", change_step=40),
-    ]
-    lines: list[str] = []
-    assert running.run_missing(cells, store, lines.append) == 0
-    seen, plain, flipped = (store.load(cell) for cell in cells)
-    assert seen.seen["replay_share_40"].shape == (2, 6)
-    assert seen.seen["queue_60"].shape == (2, 2_000, 2)
-    np.testing.assert_array_equal(seen.returns, plain.returns)
-    np.testing.assert_array_equal(flipped.returns[:, :2], plain.returns[:, :2])
-    assert plain.steps.tolist() == [20, 40, 60]
-    assert plain.record["kernels"].startswith(("plain", "fused"))
-    assert plain.record["seconds"] > 0
-    lines.clear()
-    assert running.run_missing(cells, store, lines.append) == 0
-    assert not lines, "nothing is run again"
-
-
-def test_with_no_time_at_all_nothing_is_even_compiled(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "programs", lambda cells: pytest.fail("looked at programs"))
-    cells = [Cell(SMALL, 2), Cell(with_training(planning_steps=1), 2)]
-    assert running.run_missing(cells, CellStore(tmp_path), print, seconds=0) == 2
-
-
 def test_negated_networks():
     """The online one alone, or the target too; every value changes its sign."""
     env = SMALL.environment.build()
@@ -209,11 +163,6 @@ def test_negated_networks():
         np.testing.assert_allclose(agent.q(new, obs, 2), sign * agent.q(old, obs, 2), rtol=1e-6)
 
 
-def test_no_program_begins_after_the_time_is_up(tmp_path):
-    cells = [Cell(SMALL, 2), Cell(with_training(planning_steps=1), 2)]
-    assert running.run_missing(cells, CellStore(tmp_path), lambda line: None, seconds=1e-9) == 2
-
-
 @pytest.mark.parametrize("scale", [FULL, QUICK], ids=lambda scale: scale.name)
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_has_cells_that_can_be_kept(name, scale):
@@ -224,76 +173,3 @@ def test_every_figure_has_cells_that_can_be_kept(name, scale):
         every = cell.settings.evaluation.every
         assert all(step % every == 0 for step in (*cell.probe_steps, cell.change_step))
         assert all(step <= cell.settings.training.steps for step in cell.probe_steps)
-
-
-@pytest.mark.usefixtures("usual_signals")
-def test_an_interrupted_program_goes_on_bit_for_bit(tmp_path, monkeypatch):
-    monkeypatch.setattr(unfinished, "SECONDS", 0.0)
-    look = {"probe": "replay_and_queue", "probe_steps": (24, 60)}
-    change = {"change": "negate_output", "change_step": 36}
-    often = dataclasses.replace(SMALL, evaluation=Evaluation(every=12))
-    other_rate = dataclasses.replace(often, agent=DQN(learning_rate=2e-3, hidden=(8, 8)))
-    cells = [Cell(settings, 2, **look, **change) for settings in (often, other_rate)]
-    whole, parts = CellStore(tmp_path / "whole"), CellStore(tmp_path / "parts")
-    assert running.run_missing(cells, whole, lambda line: None) == 0
-
-    def press(line):
-        if "48 steps" in line:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    said = []
-    with pytest.raises(Interrupted, match="the same command goes on from there"):
-        running.run_missing(cells, parts, press)
-    assert running.run_missing(cells, parts, said.append) == 0
-    assert any("going on from step 48" in line for line in said)
-    assert not list((tmp_path / "parts/unfinished").iterdir()), "nothing is left over"
-    for cell in cells:
-        one, other = whole.load(cell), parts.load(cell)
-        np.testing.assert_array_equal(one.returns, other.returns)
-        assert one.seen.keys() == other.seen.keys() != set()
-        for name, x in one.seen.items():
-            np.testing.assert_array_equal(x, other.seen[name])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux counts memory mappings")
-def test_programs_are_let_go_of(tmp_path):
-    def mappings(n):
-        cell = Cell(with_training(planning_steps=n), 1)
-        assert running.run_missing([cell], CellStore(tmp_path), lambda line: None) == 0
-        return len(Path("/proc/self/maps").read_text().splitlines())
-
-    first, *_, last = (mappings(n) for n in (1, 2, 3, 4))
-    assert last - first < 300, "a process that keeps every program can't have a hundred"
-
-
-COUNT_DEVICES = """
-import jax
-from hcdyna import Settings
-from hcdyna.experiments import running
-from hcdyna.experiments.cells import Cell
-running.share_cores([Cell(Settings(), {seeds})])
-print(len(running.programs([Cell(Settings(), {seeds})])), jax.local_device_count())
-"""
-
-
-@pytest.mark.parametrize("few", [True, False])
-def test_many_agents_are_trained_on_every_core(few):
-    cores = available_cores()
-    code = COUNT_DEVICES.format(seeds=1 if few else 2 * cores)
-    environment = {k: v for k, v in os.environ.items() if k not in DEVICE_SETTINGS}
-    found = subprocess.run(
-        [sys.executable, "-c", code], env=environment, text=True, capture_output=True, check=True
-    )
-    assert found.stdout.split() == ["1", "1" if few else str(cores)]
-
-
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_what_is_compiled_ahead_is_what_will_be_called(seeds):
-    """On one device, too, where JAX describes in other words how arrays lie on it."""
-    trainer = running.trainer_of([Cell(SMALL, seeds)])
-    programs, given = trainer.programs, (trainer.seed_of_agent, trainer.numbers)
-    ahead = running.given_back(trainer, programs.init.lower(*given).compile().output_shardings)
-    lives = programs.init(*given)
-    for x, y in zip(jax.tree.leaves(ahead), jax.tree.leaves(lives), strict=True):
-        assert (x.shape, x.dtype, x.sharding) == (y.shape, y.dtype, y.sharding)

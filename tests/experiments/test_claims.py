@@ -19,7 +19,7 @@ from hcdyna.experiments.claims import (
     open_cells,
     read_claims,
 )
-from hcdyna.experiments.paper import FIGURES, figure, reproduce
+from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.page import badge, claim_block, overview
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL, QUICK, settings
@@ -30,6 +30,7 @@ from hcdyna.numerics.networks import Layer, mlp
 from hcdyna.settings import presets
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.statistics.verdicts import Verdict
+from hcdyna.sweeps.paper import train_figures
 
 ROOT = Path(__file__).parents[2]
 CLAIM_LIST, RANGES = read_claims(CLAIMS)
@@ -308,66 +309,65 @@ def test_the_verdicts_of_the_first_version_are_kept():
     assert history[0]["verdicts"]["starts-flat"] == {"1e-4": "reproduced", "1e-3": "reproduced"}
 
 
-def trained(monkeypatch, returns):
-    """Let cells be made up instead of trained; which ones were is kept."""
+def made_up(reproduction, returns):
+    """A function that makes results up instead of training; and the cells it was asked for."""
     done = []
 
-    def run_missing(cells, store, say, seconds):
-        for cell in cells:
-            if not store.has(cell):
+    def train(study, seconds):
+        for cell in (asked.cell for asked in study.cells()):
+            if not reproduction.store.has(cell):
                 done.append(cell)
                 count = cell.settings.training.steps // cell.settings.evaluation.every
                 steps = cell.settings.evaluation.every * np.arange(1, count + 1)
                 rng = np.random.default_rng(cell.first_seed)
                 noise = rng.uniform(-300, 300, (cell.seeds, 1))
                 made = returns(cell) + noise * np.ones((cell.seeds, count))
-                store.save(cell, Result(steps, made, np.zeros(cell.seeds, bool), {}, {}))
-        return 0
+                found = Result(steps, made, np.zeros(cell.seeds, bool), {}, {})
+                reproduction.store.save(cell, found)
 
-    monkeypatch.setattr(reproduce, "run_missing", run_missing)
-    return done
+    return train, done
 
 
-def test_seeds_of_all_cells_and_then_of_undecided_claims(tmp_path, monkeypatch):
+def test_seeds_of_all_cells_and_then_of_undecided_claims(tmp_path):
     """DDPG with hill climbing is far ahead of DDPG, and a little of OnPolicy-Dyna."""
 
     def returns(cell):
         names = {"replay": -1_600, "on_policy": -550, "hill_climbing": -450}
         return names[settings_to_plain(cell.settings)["search_control"]["name"]]
 
-    done = trained(monkeypatch, returns)
     reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
-    assert reproduction.run(["fig6"]) == 0
+    train, done = made_up(reproduction, returns)
+    assert train_figures(reproduction, ["fig6"], train) == 0
     assert [(x.first_seed, x.seeds) for x in done] == [(0, 30)] * 3
     done.clear()
-    assert reproduction.run(["fig6"], seeds=100) == 0
+    assert train_figures(reproduction, ["fig6"], train, seeds=100) == 0
     assert [(x.first_seed, x.seeds) for x in done] == [(30, 70)] * 3
     done.clear()
-    assert reproduction.run_undecided(["fig6"], most=1_000) == 0
+    assert train_figures(reproduction, ["fig6"], train, undecided=1_000) == 0
     assert {returns(x) for x in done} == {-450, -550}, "the far one is decided"
     seeds = {name: len(x.returns) for name, x in reproduction.results("fig6").items()}
     assert seeds["DDPG"] == 100
     assert seeds["DDPG-HC-Dyna"] == seeds["DDPG-OnPolicy-Dyna"] in (200, 400)
     done.clear()
-    assert reproduction.run_undecided(["fig6"], most=1_000) == 0
+    assert train_figures(reproduction, ["fig6"], train, undecided=1_000) == 0
     assert done == [], "all is decided"
     first = reproduction.store.load(reproduction.cells("fig6")["DDPG"])
     both = reproduction.results("fig6")["DDPG"]
     assert np.array_equal(both.returns[:30], first.returns)
 
 
-def test_figures_with_missing_cells_are_named(tmp_path, monkeypatch):
-    trained(monkeypatch, lambda cell: -500)
+def test_figures_with_missing_cells_are_named(tmp_path):
     reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
+    train, _ = made_up(reproduction, lambda cell: -500)
     assert reproduction.gaps(["fig2", "fig6"]) == "8 of 8 in fig2, 3 of 3 in fig6"
-    reproduction.run(["fig6"])
+    train_figures(reproduction, ["fig6"], train)
     assert reproduction.gaps(["fig2", "fig6"]) == "8 of 8 in fig2"
 
 
-def test_a_gap_ends_what_is_joined(tmp_path, monkeypatch):
-    trained(monkeypatch, lambda cell: -500)
+def test_a_gap_ends_what_is_joined(tmp_path):
     reproduction = Reproduction(tmp_path, "full", say=lambda line: None)
-    reproduction.run(["fig6"], seeds=200)
+    train, _ = made_up(reproduction, lambda cell: -500)
+    train_figures(reproduction, ["fig6"], train, seeds=200)
     cell = reproduction.cells("fig6")["DDPG"]
     (reproduction.store.folder / f"{cell.blocks(100)[1].key}.json").unlink()
     assert {len(x.returns) for x in reproduction.results("fig6").values()} == {30, 200}

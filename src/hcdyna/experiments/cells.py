@@ -1,5 +1,6 @@
 """A cell: settings, seeds, and what to look at on the way. Its result is a pair of small files."""
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -82,7 +83,7 @@ class Result:
     seen: dict[str, np.ndarray]
     """What the probe saw, by name and step."""
     record: dict[str, Any]
-    """Settings, versions, device, commit, seconds."""
+    """Settings, versions, device, commit."""
 
     def part(self, seeds: slice) -> "Result":
         """Some of the seeds; what was kept of few alone stays as it is."""
@@ -139,6 +140,15 @@ class CellStore:
             raise RunError(
                 f"{description}: can't be read ({error}); delete it to run it again"
             ) from None
+
+    def seconds(self) -> dict[str, float]:
+        """Key → seconds that a cell took, as its worker noted in done/ for all cells of a task."""
+        found: dict[str, float] = {}
+        for path in sorted((self.folder.parent / "done").glob("*.json")):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # a damaged note
+                note = json.loads(path.read_text(encoding="utf-8"))
+                found |= dict.fromkeys(note["keys"], note["seconds"] / len(note["keys"]))
+        return found
 
     def merge(self, other: Path) -> int:
         """Copy the cells of another store that are missing here; how many that were."""

@@ -1,6 +1,5 @@
 """A program of cells on its way: kept in a run folder, so that it goes on after an interruption."""
 
-import hashlib
 import shutil
 import threading
 import time
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from hcdyna.experiments.cells import Cell
 from hcdyna.numerics.files import read_arrays, write_arrays
 from hcdyna.runs import run_json
 from hcdyna.runs.progress import Progress
@@ -30,12 +28,6 @@ BYTES_PER_SECOND = 1e8
 
 Seen = list[dict[str, np.ndarray]]
 """What the probe of each cell saw, by name and step."""
-
-
-def folder_of(store: Path, cells: list[Cell]) -> Path:
-    """Where the store of these cells keeps the program that trains them together."""
-    names = " ".join(cell.key for cell in cells)
-    return store / "unfinished" / hashlib.sha256(names.encode()).hexdigest()[:16]
 
 
 class Unfinished:

@@ -5,17 +5,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcdyna.experiments.cells import Cell
-from hcdyna.experiments.running import beside_settings
-from hcdyna.planning.budget import MIXING_RATE
+from hcdyna.experiments.running import beside_settings, trainer_of
+from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
 from hcdyna.settings import traced_numbers, with_numbers
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain
 from hcdyna.sweeps.study import Asked
 from hcdyna.sweeps.tasks import Task, in_words, named
+from hcdyna.training import memory
 from hcdyna.training.compiled import shared_program
 
 MOST_AGENTS = 240
-"""In a task, where nothing was measured: more gain little on a CPU."""
+"""In a task, where nothing was measured: more gain little on a CPU …"""
+MOST_AGENTS_ON_GPU = 1_000
+"""… or on a GPU, and more work is lost if they are interrupted."""
+SHARE_OF_MEMORY = 0.6
 
 
 def cells_of(task: Task) -> list[Cell]:
@@ -36,20 +40,25 @@ def cell_from_plain(plain: Mapping[str, Any]) -> Cell:
     return Cell(settings_from_plain(plain["settings"]), **rest)
 
 
-def program_of(cell: Cell) -> str:
-    """A name for the program of a cell: that of all which differ in traced numbers and ρ only."""
+def program_of(cell: Cell, on_gpu: bool = False) -> str:
+    """A name for the program of a cell: that of all which differ in traced numbers and ρ only.
+
+    A fused kernel on a GPU takes as many planning updates as its agent wants, so that those with
+    another n share it; elsewhere all agents of a program wait for those with the largest n."""
     free = dict.fromkeys(traced_numbers(cell.settings)) | {MIXING_RATE: None}
+    if on_gpu and cell.settings.training.planning_steps > 0:
+        free |= {PLANNING_STEPS: None}
     shared = settings_to_plain(with_numbers(cell.settings, free))
     looks = [x for i, x in enumerate(beside_settings(cell)) if i != 1]  # any seeds, as many
     return named([json.dumps([shared, looks], sort_keys=True)])
 
 
-def by_program(asked: Iterable[Asked]) -> dict[str, list[Asked]]:
+def by_program(asked: Iterable[Asked], on_gpu: bool = False) -> dict[str, list[Asked]]:
     """The cells of each program, those of the same seeds together; SettingsError if the first of a
     program can't be built."""
     groups: dict[str, list[Asked]] = {}
     for each in asked:
-        groups.setdefault(program_of(each.cell), []).append(each)
+        groups.setdefault(program_of(each.cell, on_gpu), []).append(each)
     for group in groups.values():
         try:
             shared_program([group[0].cell.settings])
@@ -89,3 +98,13 @@ def task_of(program: str, asked: list[Asked]) -> Task:
 def usual_together(group: list[Asked]) -> int:
     """Cells of a task where nothing was measured."""
     return max(1, MOST_AGENTS // group[0].cell.seeds)
+
+
+def together_here(group: list[Asked], on_gpu: bool) -> int:
+    """Cells of a task for the device of this process: as many as gain, and fit into its memory."""
+    seeds, there = group[0].cell.seeds, memory.available()
+    most = max(1, (MOST_AGENTS_ON_GPU if on_gpu else MOST_AGENTS) // seeds)
+    if there is None:
+        return most
+    each = sum(memory.needed(trainer_of([group[0].cell]).shapes).values())
+    return max(1, min(most, int(SHARE_OF_MEMORY * there // max(each, 1))))

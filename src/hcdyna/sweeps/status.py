@@ -74,10 +74,8 @@ class Status:
             table.add_column(heading, justify="right" if heading == "step" else "left")
         for each in self.where[:MOST_SHOWN]:
             where = f"{each.host} {each.pid}" + (" (gone)" if each.gone else "")
-            words = in_words(each.task.cases[0])
-            more = len(each.task.cases) - 1
-            what = f"{words} and {more} more" if more else words
-            table.add_row(Text(where), Text(what), f"{each.step:,} of {each.task.steps:,}")
+            step = f"{each.step:,} of {each.task.steps:,}"
+            table.add_row(Text(where), Text(each.task.title), step)
         if len(self.where) > MOST_SHOWN:
             table.add_row("…", f"{len(self.where) - MOST_SHOWN} more", "")
         return table

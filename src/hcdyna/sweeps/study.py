@@ -63,7 +63,8 @@ class Study:
     """The search space for `--search`: see `hcdyna.sweeps.search`."""
     paper: Mapping[str, Any] | None = None
     """Figures of the paper instead: {"figures": ["fig4"], "scale": "quick"}, and seeds of each
-    cell, one of the looks of `verdicts.py`, where there are to be more."""
+    cell, one of the looks of `verdicts.py`, where there are to be more. Figures may be a mapping to
+    the labels of some of their cells."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -198,12 +199,16 @@ def of_the_paper(given: Mapping[str, Any]) -> list[Asked]:
     if type(seeds) is not int or seeds not in (0, *LOOKS):
         looks = ", ".join(map(str, LOOKS))
         raise SettingsError(f"paper: seeds = {shown(seeds)}: must be one of {looks}")
-    if not isinstance(names, list | tuple) or not all(name in list(FIGURES) for name in names):
+    if not isinstance(names, list | tuple | Mapping) or set(map(str, names)) - set(FIGURES):
         raise SettingsError(f"paper: figures must be a list of some of {', '.join(FIGURES)}")
-    found = [
-        Asked({"figure": name, "label": label}, block)
-        for name in names
-        for label, cell in figure(name).cells(SCALES[scale]).items()
-        for block in cell.blocks(seeds)
-    ]
+    found = []
+    for name in names:
+        cells = figure(name).cells(SCALES[scale])
+        labels = names[name] if isinstance(names, Mapping) else list(cells)
+        for label in labels if isinstance(labels, list | tuple) else [labels]:
+            if label not in cells:
+                hint = did_you_mean(str(label), list(cells))
+                raise SettingsError(f"paper: {name} has no cell {shown(label)}; {hint}".strip("; "))
+            case = {"figure": name, "label": label}
+            found += [Asked(case, block) for block in cells[label].blocks(seeds)]
     return list({asked.cell.key: asked for asked in reversed(found)}.values())[::-1]

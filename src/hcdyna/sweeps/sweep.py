@@ -107,22 +107,27 @@ def plan(
     workers: int = 1,
     calibrate: bool = True,
     asked: dict[str, Asked] | None = None,
+    here: str | None = None,
 ) -> Plan:
     """What is to be done for a study, given what a store has or was asked for already. `asked` are
-    its cells, where the caller knows them."""
+    its cells, where the caller knows them; `here` is the platform, where this process trains."""
     asked = checked_cells(study) if asked is None else asked
     known = {key for task in store.tasks() for key in task.keys} if store else set()
     done = store.scan().done if store else set()
     new = [each for key, each in asked.items() if key not in known]
     missing = [each for each in new if each.cell.key not in done]
-    groups = planning.by_program(missing)
+    on_gpu = here not in (None, "cpu")
+    groups = planning.by_program(missing, on_gpu)
     measured = {}
     if calibrate and groups:
         measured = calibration.calibrate(groups, workers)
-    together = {
-        name: study.together or calibration.together(group, measured.get(name), workers)
-        for name, group in groups.items()
-    }
+
+    def usual(name: str, group: list[Asked]) -> int:
+        if here is not None:
+            return planning.together_here(group, on_gpu)
+        return calibration.together(group, measured.get(name), workers)
+
+    together = {name: study.together or usual(name, group) for name, group in groups.items()}
     there = planning.by_program([each for each in new if each.cell.key in done])
     ready = planning.split(there, {name: planning.usual_together(x) for name, x in there.items()})
     listed = len(asked) - len(new)
@@ -138,12 +143,13 @@ def add(
     workers: int = 1,
     calibrate: bool = True,
     patience: float = PATIENCE,
+    here: str | None = None,
 ) -> tuple[SweepStore, Plan]:
     """The store of a study, with its tasks in it."""
     asked = checked_cells(study)  # a study that can't be trained leaves no store behind
     store = SweepStore.create(folder, patience)
     store.place.demand_writable()
-    planned = plan(study, store, workers, calibrate, asked)
+    planned = plan(study, store, workers, calibrate, asked, here)
     with store.alone("plan"):
         # Another sweep may have been quicker while this one was measuring.
         known = {key for task in store.tasks() for key in task.keys}

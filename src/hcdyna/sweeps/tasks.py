@@ -31,6 +31,12 @@ class Task:
     def agent_steps(self) -> int:
         return self.agents * self.steps
 
+    @property
+    def title(self) -> str:
+        """Its first cell, and how many more."""
+        more = len(self.cases) - 1
+        return f"{in_words(self.cases[0])}{f' and {more} more' if more else ''}"
+
     def line(self) -> str:
         """One line: what there is to know of the task, a tab, and its cells."""
         names = [name for name in self.__dataclass_fields__ if name != "cells"]

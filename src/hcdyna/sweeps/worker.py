@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import contextlib
 import math
-import platform
 import threading
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jax
-
-from hcdyna.experiments.running import KEPT, live, trainer_of
+from hcdyna.experiments.running import Say, live, saying, trainer_of
 from hcdyna.experiments.unfinished import Unfinished
-from hcdyna.numerics.caches import not_private, trim
-from hcdyna.numerics.devices import MOST_KEPT, start
+from hcdyna.numerics.devices import start
 from hcdyna.runs.saving import interruptions
 from hcdyna.settings.errors import Interrupted, NotWritten, SettingsError, words_of
+from hcdyna.settings.words import count
+from hcdyna.sweeps.compiling import Ahead, idle_cores, share_compiled_programs
 from hcdyna.sweeps.leases import Lease, LostLease
-from hcdyna.sweeps.places import Folder
 from hcdyna.sweeps.planning import cells_of
 from hcdyna.sweeps.store import Scan, SweepStore
-from hcdyna.sweeps.tasks import Task, in_words
+from hcdyna.sweeps.tasks import Task
 from hcdyna.training.compiled import forget_programs
 
 DECIDES_BITS = ("hcdyna", "jax", "jaxlib", "numpy", "device")
 """Versions that a cell tells; what else there is to say of its making is in done/."""
 PAUSE = 1.0
 """Seconds between two looks, while other workers train all that is left."""
-
-Say = Callable[[str], None]
+KEPT = 8
+"""Programs in memory. Not one, or what was compiled ahead would be forgotten along with it."""
 
 
 class Requeue(Interrupted):
@@ -44,17 +39,31 @@ class Requeue(Interrupted):
 
 
 class Worker:
-    """One process that trains tasks of a store."""
+    """One process that trains tasks of a store: all, or those with one of some cells `only`; with
+    so many threads that compile `ahead`."""
 
-    def __init__(self, store: SweepStore, say: Say, stop: threading.Event) -> None:
-        self.store, self.say, self.stop = store, say, stop
+    def __init__(
+        self,
+        store: SweepStore,
+        say: Say,
+        stop: threading.Event,
+        only: Container[str] | None = None,
+        ahead: int = 0,
+    ) -> None:
+        self.store, self.say, self.stop, self.only = store, say, stop, only
+        self.ahead = Ahead(ahead)
         self.compiled: list[str] = []
-        self.trained = 0
+        self.trained, self.left = 0, 1
 
     def work(self, seconds: float = math.inf, wait: bool = True) -> int:
         """Train until nothing is left, or so many seconds have passed; how many tasks that were.
         It waits for what other workers hold, since they may go, unless told not to `wait`."""
-        end = time.monotonic() + seconds
+        with contextlib.closing(self.ahead):
+            self.work_until(time.monotonic() + seconds, wait)
+        return self.trained
+
+    def work_until(self, end: float, wait: bool) -> None:
+        """Train one task after the other."""
         while time.monotonic() < end:
             if self.stop.is_set():
                 raise Requeue("interrupted; what is left will be taken up again")
@@ -63,33 +72,36 @@ class Worker:
             if not left:
                 self.clear_up(scan)
                 break
+            self.left, left = len(left), self.in_order(left, scan)
             task, lease = self.next(left, scan)
             if task is not None and lease is not None:
+                self.ahead.compile(x for x in left if x is not task and x.id not in scan.held)
                 self.attempt(task, lease)
             elif wait:
                 self.stop.wait(min(PAUSE, self.store.patience / 4))
             else:
                 break
-        return self.trained
 
     def waiting(self, scan: Scan) -> list[Task]:
         """Tasks that are neither done nor set aside; some may be held by others."""
-        aside = self.store.aside(scan.failed)
+        aside, only = self.store.aside(scan.failed), self.only
         return [
             task
             for task in self.store.tasks()
-            if task.id not in aside and not scan.done.issuperset(task.keys)
+            if task.id not in aside
+            and not scan.done.issuperset(task.keys)
+            and (only is None or any(key in only for key in task.keys))
         ]
 
     def clear_up(self, scan: Scan) -> None:
         """Remove what workers that were killed have left of tasks which they had just finished."""
         for task in self.store.tasks():
-            if task.id in scan.held:
+            if task.id in scan.held and scan.done.issuperset(task.keys):
                 self.store.take(task, scan)
 
-    def next(self, left: list[Task], scan: Scan) -> tuple[Task | None, Lease | None]:
-        """A task to train, and its lease: first of programs that are compiled here, then of those
-        that fewest others are busy with."""
+    def in_order(self, left: list[Task], scan: Scan) -> list[Task]:
+        """First tasks of programs that are compiled here, then of those that fewest others are busy
+        with."""
         busy: dict[str, int] = {}
         for task in left:
             if task.id in scan.held:
@@ -99,7 +111,11 @@ class Worker:
             new = task.program not in self.compiled
             return task.id in scan.held, new, busy.get(task.program, 0) if new else 0
 
-        for task in sorted(left, key=rank):
+        return sorted(left, key=rank)
+
+    def next(self, left: list[Task], scan: Scan) -> tuple[Task | None, Lease | None]:
+        """The first task that can be had, and its lease."""
+        for task in left:
             lease = self.store.take(task, scan)
             if lease is not None:
                 return task, lease
@@ -107,28 +123,31 @@ class Worker:
 
     def attempt(self, task: Task, lease: Lease) -> None:
         """Train a task, and see to it that it ends in one of the ways that others understand."""
+        number = f"[{self.trained + 1}/{self.trained + self.left}]"
+        say = saying(self.say, f"{number} {task.title}")
         try:
             with lease.renewed(self.store.patience):
-                about = train(self.store, task, lease, self.say, self.stop)
+                self.ahead.wait_for(task)
+                about = train(self.store, task, lease, say, self.stop)
         except LostLease as lost:
-            self.say(str(lost))
+            say(str(lost))
             return
         except Interrupted as stop:
             lease.release()
             raise Requeue(f"{stop}") from None
         except Exception as error:
-            self.failed(task, lease, error)
+            self.failed(task, lease, error, say)
             return
         self.store.done(task, about)
         self.store.finished(task, lease)
         self.trained += 1
         self.remember(task.program)
 
-    def failed(self, task: Task, lease: Lease, error: Exception) -> None:
+    def failed(self, task: Task, lease: Lease, error: Exception, say: Say) -> None:
         """Note a failure; a mistake in the settings is one that no second attempt can mend. What is
         no fault of the task, a full disk, is raised again."""
         if not lease.is_mine():
-            self.say(f"task {task.id}: another worker has taken it over")
+            say("another worker has taken it over")
             return
         if isinstance(error, NotWritten):
             lease.release()
@@ -137,7 +156,7 @@ class Worker:
         about = self.store.fail(task, line, aside=isinstance(error, SettingsError))
         lease.release()
         end = "set aside" if about["aside"] else "it will be tried again"
-        self.say(f"{in_words(task.cases[0])}: {line}; {end}")
+        say(f"{line}; {end}")
 
     def remember(self, program: str) -> None:
         """Note that a program is compiled; of too many all are let go."""
@@ -173,7 +192,7 @@ def train(
         if lease.lost.is_set():
             raise LostLease(f"task {task.id}: another worker has taken it over")
 
-    results = live(cells, trainer, unfinished, lambda line: None, stop, on_step)
+    results = live(cells, trainer, unfinished, say, stop, on_step)
     lease.renew()
     full = results[0].record
     versions = {name: full["versions"][name] for name in DECIDES_BITS}
@@ -183,8 +202,9 @@ def train(
         if cell not in twice:
             store.publish(cell, replace(result, record=record))
     seconds = time.monotonic() - begin
-    say(f"{in_words(task.cases[0])}: {len(cells)} cells, {task.agents} agents, {seconds:.1f} s")
+    say(f"{count(task.agents, 'agent')}, {seconds:.1f} s")
     return {
+        "keys": task.keys,
         "seconds": round(seconds, 3),
         "agents": task.agents,
         "steps": task.steps,
@@ -207,34 +227,4 @@ def work(folder: str | Path, say: Say = print, seconds: float = math.inf, wait: 
     share_compiled_programs(store)
     start()  # if JAX does not, that is no fault of a task
     with interruptions() as stop:
-        return Worker(store, say, stop).work(seconds, wait)
-
-
-def share_compiled_programs(store: SweepStore) -> None:
-    """Let JAX keep what it compiles in the store, for all workers on machines like this one, unless
-    the user has told it where, or others could write there."""
-    known = jax.config.values["jax_compilation_cache_dir"]
-    if known is not None or not isinstance(store.place, Folder):
-        return
-    folder = store.place.root / "compiled" / kind_of_machine()
-    folder.mkdir(parents=True, exist_ok=True)
-    problem = not_private(store.place.root) or not_private(folder)
-    if problem is not None:
-        warnings.warn(
-            f"{store.place}: {problem}, so compiled programs are not shared", stacklevel=2
-        )
-        return
-    trim(folder, MOST_KEPT)
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-
-def kind_of_machine() -> str:
-    """A name for all machines that can run the same compiled programs."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        known = [line for line in lines if line.startswith(("model name", "flags"))][:2]
-    except OSError:
-        known = [platform.processor()]
-    text = json.dumps([platform.machine(), jax.__version__, *known])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return Worker(store, say, stop, ahead=idle_cores(alone=False)).work(seconds, wait)

@@ -1,6 +1,6 @@
 """hcdyna reproduce"""
 
-import time
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,13 @@ import tyro
 
 from hcdyna.cli.options import parse
 from hcdyna.cli.output import show
-from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.fields import number
 from hcdyna.settings.words import count
 
 if TYPE_CHECKING:
     from hcdyna.experiments.paper.reproduce import Reproduction
+    from hcdyna.sweeps.study import Study
 
 
 @dataclass(frozen=True)
@@ -81,30 +82,26 @@ def main(arguments: Sequence[str]) -> None:
 
 def train(reproduction: "Reproduction", figures: Sequence[str], options: Reproduce) -> int:
     """Train what is asked for; how many cells are still missing then."""
-    seeds, begin = options.seeds or 0, time.perf_counter()
-    if options.on is None:
-        missing = reproduction.run(figures, options.seconds, seeds)
-    else:
-        if options.undecided is not None:
-            raise SettingsError("--undecided: looks at the verdicts in between; leave out --on")
-        sweep_figures(list(figures), reproduction.folder, options)
-        wanted = reproduction.wanted(figures, seeds)
-        missing = sum(not reproduction.store.has(cell) for cell in wanted)
-    if missing or options.undecided is None:
-        return missing
-    took = time.perf_counter() - begin
-    left = None if options.seconds is None else options.seconds - took
-    return reproduction.run_undecided(figures, options.undecided, left)
-
-
-def sweep_figures(figures: list[str], folder: Path, options: Reproduce) -> None:
-    """Train the cells of some figures as a study of the store."""
     from hcdyna.cli.commands.sweep import following
-    from hcdyna.sweeps.study import Study
+    from hcdyna.sweeps.paper import train_figures, train_here
     from hcdyna.sweeps.sweep import sweep
 
-    seeds = {} if options.seeds is None else {"seeds": options.seeds}
-    study = Study("paper", paper={"figures": figures, "scale": options.scale} | seeds)
-    with following() as follow:
-        end = sweep(study, folder, options.on or "local", say=show, calibrate=False, follow=follow)
-    show(*end.failed_lines())
+    def start(study: "Study", seconds: float) -> None:
+        if options.on is None:
+            end = train_here(reproduction, study, seconds)
+        else:
+            folder = reproduction.folder
+            with following() as follow:
+                end = sweep(study, folder, options.on, say=show, calibrate=False, follow=follow)
+        if end.aside:
+            show(*end.failed_lines())
+            raise RunError(f"{count(end.aside, 'cell')} failed; the same command tries again")
+
+    if options.on is not None and options.seconds:
+        raise SettingsError(
+            f"--seconds {options.seconds}: is for training in this process; leave out --on"
+        )
+    seconds = math.inf if options.seconds is None else options.seconds
+    return train_figures(
+        reproduction, figures, start, options.seeds or 0, options.undecided, seconds
+    )

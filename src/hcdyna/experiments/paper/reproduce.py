@@ -1,11 +1,10 @@
-"""Everything behind `hcdyna reproduce`: run what is missing, then make all that is to be seen."""
+"""What `hcdyna reproduce` makes of the cells in its store, and which of them are missing."""
 
+import functools
 import itertools
 import json
-import math
 import multiprocessing
 import re
-import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -16,11 +15,13 @@ from rich.table import Table
 from hcdyna.experiments.cells import Cell, CellStore, Result, joined
 from hcdyna.experiments.paper import FIGURES, figure
 from hcdyna.experiments.paper.scale import SCALES, Scale
-from hcdyna.experiments.running import Say, run_missing
+from hcdyna.experiments.running import Say
 from hcdyna.numerics.files import write
 from hcdyna.settings.words import count
 from hcdyna.statistics.verdicts import LOOKS
 
+Labels = dict[str, list[str]]
+"""Figure → labels of some of its cells."""
 LONGEST = "fig4"
 NO_METADATA = {"Software": None}
 """Pictures do not say which program drew them, so that the same data give the same file."""
@@ -33,44 +34,36 @@ class Reproduction:
         self.folder, self.scale, self.say = folder, SCALES[scale], say
         self.store = CellStore(folder)
 
+    @functools.cached_property
+    def seconds(self) -> dict[str, float]:
+        """Key → seconds that the cell took. Cells of before say so themselves."""
+        return self.store.seconds()
+
     def cells(self, name: str) -> dict[str, Cell]:
         """The cells of a figure by their names."""
         return figure(name).cells(self.scale)
 
-    def run(self, figures: Sequence[str], seconds: float | None = None, seeds: int = 0) -> int:
-        """Train what is missing, up to so many `seeds` of each cell; how many cells are still
-        missing then."""
-        limit = math.inf if seconds is None else seconds
-        return run_missing(self.wanted(figures, seeds), self.store, self.say, limit)
+    def lacking(self, labels: Labels, seeds: int = 0) -> Labels:
+        """Those of some cells of which a block of seeds is missing, up to so many."""
+        found: Labels = {}
+        for name, some in labels.items():
+            cells = self.cells(name)
+            for label in some:
+                if not all(map(self.store.has, cells[label].blocks(seeds))):
+                    found.setdefault(name, []).append(label)
+        return found
 
-    def wanted(self, figures: Sequence[str], seeds: int = 0) -> list[Cell]:
-        """All cells of some figures, in blocks of seeds."""
-        cells = (cell for name in figures for cell in self.cells(name).values())
-        return [block for cell in cells for block in cell.blocks(seeds)]
-
-    def run_undecided(self, figures: Sequence[str], most: int, seconds: float | None = None) -> int:
-        """Give the cells of undecided claims more seeds, look by look, until all are decided or
-        have so many; how many cells are still missing then."""
-        begin, limit = time.perf_counter(), math.inf if seconds is None else seconds
-        while wanted := self.next_blocks(figures, most):
-            self.say(f"{count(len(wanted), 'cell')} of undecided claims")
-            left = limit - (time.perf_counter() - begin)
-            missing = run_missing(wanted, self.store, self.say, left)
-            if missing:
-                return missing
-        return 0
-
-    def next_blocks(self, figures: Sequence[str], most: int) -> list[Cell]:
-        """The blocks of seeds that undecided claims need for their next look."""
+    def next_looks(self, figures: Sequence[str], most: int) -> dict[int, Labels]:
+        """Seeds → the cells that undecided claims need with so many for their next look."""
         from hcdyna.experiments.paper.verdicts import undecided
 
-        found: dict[str, Cell] = {}
+        found: dict[int, Labels] = {}
         for name in figures:
-            cells = self.cells(name)
-            for label, seeds in undecided(name, cells, self.results(name)).items():
+            for label, seeds in undecided(name, self.cells(name), self.results(name)).items():
                 look = next((look for look in LOOKS if seeds < look <= most), 0)
-                found |= {cell.key: cell for cell in cells[label].blocks(look)}
-        return [cell for cell in found.values() if not self.store.has(cell)]
+                found.setdefault(look, {}).setdefault(name, []).append(label)
+        looks = {look: self.lacking(labels, look) for look, labels in found.items()}
+        return {look: labels for look, labels in looks.items() if labels}
 
     def results(self, name: str) -> dict[str, Result]:
         """What there is of a figure's cells, with as many seeds as there are without a gap."""
@@ -141,10 +134,21 @@ class Reproduction:
             )
         for name in FIGURES:
             cells = self.cells(name)
-            there = [self.store.load(b).record for c in cells.values() for b in self.there(c)]
+            there = [block for cell in cells.values() for block in self.there(cell)]
             missing = len(self.missing(name))
-            table.add_row(name, figure(name).TITLE, str(len(cells)), str(missing), cost(there))
+            table.add_row(name, figure(name).TITLE, str(len(cells)), str(missing), self.cost(there))
         return table
+
+    def cost(self, cells: list[Cell]) -> str:
+        """Seconds that some cells took, by device."""
+        devices: dict[str, float] = {}
+        for cell in cells:
+            record = self.store.load(cell).record
+            took = self.seconds.get(cell.key) or record.get("seconds", 0.0)
+            device = record["versions"]["device"]
+            devices[device] = devices.get(device, 0.0) + took
+        words = (f"{seconds:.0f} s on {device}" for device, seconds in devices.items())
+        return ", ".join(words) or "–"
 
 
 def judge_and_draw(folder: Path, scale: str, name: str) -> list[dict[str, Any]]:
@@ -175,13 +179,3 @@ def verdict_table(claims: list[dict[str, Any]], scale: Scale) -> Table:
         words = [in_words(claim, rate).replace("**", "") for rate in scale.rates]
         table.add_row(claim["figure"], claim["id"].replace("-", " "), *words)
     return table
-
-
-def cost(records: list[dict[str, Any]]) -> str:
-    """Seconds of the cells that were run, by device; those of a sweep are noted beside its cells,
-    not in them."""
-    devices: dict[str, float] = {}
-    for record in records:
-        device = record["versions"]["device"]
-        devices[device] = devices.get(device, 0.0) + record.get("seconds", 0.0)
-    return ", ".join(f"{seconds:.0f} s on {device}" for device, seconds in devices.items()) or "–"
