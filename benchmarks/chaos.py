@@ -120,8 +120,8 @@ def count_steps(folder: Path) -> None:
         with open(attempt, "a") as file:
             file.write(f"{word} {step}\n")
 
-    def noted(self: Unfinished) -> Any:
-        found = resumed(self)
+    def noted(self: Unfinished, cells: int) -> Any:
+        found = resumed(self, cells)
         note("begin", found[0])
         return found
 

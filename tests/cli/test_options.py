@@ -70,6 +70,8 @@ def test_what_is_no_whole_number_is_said_so(word, capsys):
             ["reproduce", "fig6", "--seconds", "9", "--on", "local"],
             "--seconds 9.0: is for training in",
         ),
+        (["reproduce", "fig6", "--gpus", "0.1"], "--gpus 0.1: is for workers; add --on local"),
+        (["reproduce", "fig6", "--workers", "2"], "--workers 2: is for workers; add --on local"),
     ],
 )
 def test_numbers_out_of_bounds(words, said, capsys, tmp_path, monkeypatch):

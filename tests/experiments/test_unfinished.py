@@ -48,4 +48,4 @@ def test_every_save_is_published_and_only_the_newest_two_are_kept(make_unfinishe
     assert len(published) == 6
     for folder, pattern in (("checkpoints", "step-*.npz"), (".", "seen-*.npz")):
         assert len(list((kept.folder / folder).glob(pattern))) == 2
-    assert kept.resumed()[0] == 60
+    assert kept.resumed(1)[0] == 60

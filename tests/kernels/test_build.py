@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -22,6 +23,7 @@ from hcdyna import (
     TDError,
     Training,
     drawn,
+    queued,
 )
 from hcdyna.dyna import build as build_dyna
 from hcdyna.kernels import accelerate, build, library
@@ -113,12 +115,33 @@ class OwnRows:
         return drawn(lambda key, scene, n: Rows(ring.sample(key, scene.replay, n)))
 
 
-def test_whole_transitions_of_ones_own_strategy_are_noticed(monkeypatch):
+@dataclasses.dataclass(frozen=True)
+class OwnClimb:
+    """Another one, who climbs without the scene's climb."""
+
+    def build(self, env):
+        def propose(key, visited, scene):
+            start = ring.sample(key, scene.replay, 1).obs
+            return start + 0.1 * jax.vmap(jax.grad(scene.value))(start), jnp.ones(1, bool), {}
+
+        return queued(propose, 100)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "reason"),
+    [
+        (OwnRows(), "planning is plain with whole transitions"),
+        (OwnClimb(), "search-control looks at values in plain JAX"),
+    ],
+)
+def test_what_ones_own_strategy_does_plain_is_noticed(strategy, reason, monkeypatch):
     there = accelerate.GPU._replace(why_not=lambda perceptron, env: None)
     monkeypatch.setattr(accelerate, "kernels_here", lambda: there)
-    said = trainer.kernels_used(Settings(search_control=OwnRows()))
-    assert said == "fused; planning is plain with whole transitions"
+    assert trainer.kernels_used(Settings(search_control=strategy)) == f"fused; {reason}"
     assert trainer.kernels_used(Settings(search_control="replay")) == "fused"
+    demanded = Settings(search_control=strategy, training=Training(kernels="on"))
+    with pytest.raises(SettingsError, match=f"^Training.kernels = 'on': {reason}; use auto or off"):
+        trainer.Trainer([demanded], [0])
 
 
 def test_a_function_that_was_replaced_is_not_covered():

@@ -117,6 +117,27 @@ def test_training_looks_changes_saves_and_is_not_done_twice(tmp_path):
     assert not lines, "nothing is run again"
 
 
+def test_blocks_of_seeds_are_trained_together_and_come_out_as_alone(tmp_path):
+    look = {"probe": "replay_and_queue", "probe_steps": (40,)}
+    other_rate = dataclasses.replace(SMALL, agent=DQN(learning_rate=2e-3, hidden=(8, 8)))
+    cells = [
+        Cell(settings, seeds, first_seed=first, **look)
+        for settings in (SMALL, other_rate)
+        for first, seeds in ((0, 2), (2, 3))
+    ]
+    together = train(cells, tmp_path / "together")
+    (task,) = store_of(cells, tmp_path / "tasks").tasks()
+    assert task.agents == 10
+    for number, cell in enumerate(cells):
+        mine = together.load(cell)
+        alone = train([cell], tmp_path / f"alone-{number}").load(cell)
+        np.testing.assert_array_equal(mine.returns, alone.returns)
+        np.testing.assert_array_equal(mine.diverged, alone.diverged)
+        assert mine.seen.keys() == alone.seen.keys()
+        for name, x in mine.seen.items():
+            np.testing.assert_array_equal(x, alone.seen[name], err_msg=name)
+
+
 @pytest.mark.usefixtures("usual_signals")
 def test_an_interrupted_program_goes_on_bit_for_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(unfinished, "SECONDS", 0.0)
@@ -170,6 +191,15 @@ def test_what_is_compiled_ahead_is_what_will_be_called(seeds):
     lives = programs.init(*given)
     for x, y in zip(jax.tree.leaves(ahead), jax.tree.leaves(lives), strict=True):
         assert (x.shape, x.dtype, x.sharding) == (y.shape, y.dtype, y.sharding)
+
+
+def test_workers_that_share_a_gpu_compile_in_fewer_threads(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    keep_compiled_programs()
+    assert compiling.idle_cores(alone=False) == compiling.MOST_THREADS
+    monkeypatch.setenv(compiling.COMPILERS, "1")
+    assert compiling.idle_cores(alone=False) == 1
 
 
 def test_a_few_programs_are_compiled_ahead_and_each_once(tmp_path, monkeypatch):

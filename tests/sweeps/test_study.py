@@ -148,10 +148,16 @@ def test_cells_that_differ_in_numbers_share_a_program_and_seeds_share_a_task():
     assert len({program_of(x.cell) for x in other}) == 2
     groups = by_program(cells)
     tasks = split(groups, dict.fromkeys(groups, 2))
-    assert [len(task.keys) for task in tasks] == [2, 1] * 3, "three blocks of seeds, each 2 + 1"
+    assert [len(task.keys) for task in tasks] == [2, 2, 2, 2, 1], "two blocks of seeds, then one"
     for task in tasks:
-        assert len({cell.first_seed for cell in cells_of(task)}) == 1
+        blocks: dict = {}
+        for cell in cells_of(task):
+            blocks.setdefault(cell.settings, []).append(cell.first_seed)
+        first, *others = blocks.values()
+        assert all(other == first for other in others), "the same seeds for all"
         assert Task.read(task.line()) == task
+    (task,) = split(groups, dict.fromkeys(groups, 9))
+    assert task.agents == 18, "all blocks of all settings"
 
 
 def test_settings_are_those_of_the_preset_where_nothing_is_said():

@@ -93,6 +93,8 @@ def test_one_worker_a_gpu_or_a_few_cores(monkeypatch):
     shared = local.surroundings(3, Resources(gpus=0.5))
     assert shared["CUDA_VISIBLE_DEVICES"] == "5"
     assert shared["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.450"
+    assert shared["HCDYNA_COMPILERS"] == "1", "the others train meanwhile"
+    assert "HCDYNA_COMPILERS" not in local.surroundings(1, Resources())
     with pytest.raises(SettingsError, match="gpus = 3: JAX can use 2 GPUs"):
         local.workers(Resources(gpus=3))
     with pytest.raises(SettingsError, match="options time: only the engines ray and slurm"):

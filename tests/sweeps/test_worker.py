@@ -260,8 +260,8 @@ def test_a_worker_killed_within_a_cell_of_seconds_leaves_a_checkpoint(
     process.wait()
     begun, resumed = [], unfinished.Unfinished.resumed
 
-    def noted(self):
-        found = resumed(self)
+    def noted(self, cells):
+        found = resumed(self, cells)
         begun.append(found[0])
         raise LostLease("seen enough")
 

@@ -24,16 +24,21 @@ def saying(say: Say, place: str) -> Say:
 
 
 def trainer_of(cells: list[Cell]) -> Trainer:
-    """All agents of cells that share a program."""
-    first = cells[0].first_seed
-    seeds = list(range(first, first + cells[0].seeds))
-    return Trainer([cell.settings for cell in cells], seeds)
+    """All agents of cells that share a program: the same seeds for each of their settings."""
+    settings = list(dict.fromkeys(cell.settings for cell in cells))
+    return Trainer(settings, list(places(cells)))
+
+
+def places(cells: list[Cell]) -> dict[int, int]:
+    """Seed → its place among all that are trained with each of the settings."""
+    blocks = dict.fromkeys((cell.first_seed, cell.seeds) for cell in cells)
+    seeds = [first + i for first, count in blocks for i in range(count)]
+    return {seed: place for place, seed in enumerate(seeds)}
 
 
 def beside_settings(cell: Cell) -> tuple[Any, ...]:
     """What else cells that are trained together have in common."""
-    looks = (cell.probe, cell.probe_steps, cell.change, cell.change_step)
-    return (cell.seeds, cell.first_seed, *looks)
+    return (cell.probe, cell.probe_steps, cell.change, cell.change_step)
 
 
 def live(
@@ -46,8 +51,10 @@ def live(
 ) -> list[Result]:
     """Train cells that share a program, and look at them where they ask for it. It ends early, and
     is saved, once `stop` is set; `on_step` may raise to end it at an evaluation."""
-    first, settings = cells[0], trainer.settings
-    start, life, progress, seen = unfinished.resumed()
+    first, settings, place = cells[0], trainer.settings, places(cells)
+    rows = [settings.index(cell.settings) for cell in cells]
+    parts = [slice(place[x.first_seed], place[x.first_seed] + x.seeds) for x in cells]
+    start, life, progress, seen = unfinished.resumed(len(cells))
     if start:
         say(f"going on from step {start:,}")
 
@@ -55,9 +62,9 @@ def live(
         on_step(step)
         if first.probe is not None and step in first.probe_steps:
             for name, x in probe(first.probe, settings[0], life).items():
-                by_cell = progress.by_setting(x)[:, : FEW.get(name)]
-                for found, part in zip(seen, by_cell, strict=True):
-                    found[f"{name}_{step}"] = part
+                by_setting = progress.by_setting(x)
+                for found, row, part in zip(seen, rows, parts, strict=True):
+                    found[f"{name}_{step}"] = by_setting[row, part][: FEW.get(name)]
         if first.change is not None and step == first.change_step:
             life = changed(first.change, life)
         unfinished.keep(step, life, progress, seen, stop)
@@ -71,10 +78,10 @@ def live(
     life = trainer.advance(life, start, progress, tell, look)
     run = Run.of(progress, lambda: life)
     about, results = trainer.record(), []
-    for index in range(len(cells)):
+    for index, (row, part) in enumerate(zip(rows, parts, strict=True)):
         record = {key: about[key] for key in ("versions", "kernels", "commit", "started")}
-        diverged = run.diverged[index, :, -1]
-        results.append(Result(run.steps, run.mean_returns(index), diverged, seen[index], record))
+        returns, diverged = run.mean_returns(row)[part], run.diverged[row, part, -1]
+        results.append(Result(run.steps, returns, diverged, seen[index], record))
     return results
 
 

@@ -48,10 +48,11 @@ class Unfinished:
         so many that saving takes a small share of the time."""
         return min(SECONDS, max(FEWEST_SECONDS, self.cost / SAVING_SHARE))
 
-    def resumed(self) -> tuple[int, Any, Progress, Seen]:
-        """Where it was: step, agents, curves, and what probes saw. Step 0 if it is new."""
+    def resumed(self, cells: int) -> tuple[int, Any, Progress, Seen]:
+        """Where it was: step, agents, curves, and what probes saw of so many cells. Step 0 if it is
+        new."""
         try:
-            found = self._found()
+            found = self._found(cells)
         except NotWritten:
             raise
         except RunError as error:
@@ -60,15 +61,15 @@ class Unfinished:
         if found is not None:
             return found
         self.forget()
-        return *self.trainer.begin(), [{} for _ in self.trainer.settings]
+        return *self.trainer.begin(), [{} for _ in range(cells)]
 
-    def _found(self) -> tuple[int, Any, Progress, Seen] | None:
+    def _found(self, cells: int) -> tuple[int, Any, Progress, Seen] | None:
         store = Store.open(self.folder) if run_json.exists(self.folder) else None
         newest = self.trainer.newest(store) if store else None
         if store is None or newest is None:
             return None
         step, life, progress = self.trainer.go_on(store, newest)
-        seen: Seen = [{} for _ in self.trainer.settings]
+        seen: Seen = [{} for _ in range(cells)]
         for name, x in read_arrays(self._seen(step)).items():
             index, _, label = name.partition("/")
             seen[int(index)][label] = x

@@ -40,7 +40,7 @@ class LearnedModel:
     """In doubt: assume an end with the best reward so far, replay a real step, or trust it."""
     doubt: Literal["newness", "spread"] = later("newness", before="newness")
     """When the model is in doubt: if a step leads to a new state, or if its members disagree."""
-    cell_width: float = later(2.0, before=2.0, above=0)
+    cell_width: float = later(3.0, before=2.0, above=0)
     """Newness: width of the finest cells in which visits are counted, in standard deviations."""
     visits: int = later(5, before=5, at_least=1, at_most=255)
     """Newness: number of visits that make a cell familiar."""

@@ -58,6 +58,12 @@ def offer_every_core() -> None:
         jax.config.update("jax_num_cpu_devices", available_cores())
 
 
+def leave_memory() -> None:
+    """Take no more memory of a GPU than is needed: other processes train there. It must be said
+    before JAX starts, and holds for processes that this one starts, too."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
 @functools.cache
 def keep_compiled_programs() -> None:
     """Let JAX keep what it compiles on disk, unless the user has told it where or not to."""

@@ -23,16 +23,19 @@ from hcdyna.sweeps.tasks import Task
 from hcdyna.training.trainer import Trainer
 
 MOST_THREADS = 6
+COMPILERS = "HCDYNA_COMPILERS"
+"""The environment variable by which an engine says otherwise."""
 
 
 def idle_cores(alone: bool) -> int:
-    """Cores that a worker leaves to the compiler: nearly all on a GPU machine. Elsewhere one, if no
-    other worker wants it, since programs of few agents are small."""
+    """Cores that a worker leaves to the compiler: nearly all on a GPU machine, unless workers share
+    the GPU. Elsewhere one, if no other worker wants it, since programs of few agents are small."""
     if jax.config.values["jax_compilation_cache_dir"] is None:
         return 0
     if jax.default_backend() == "cpu":
         return int(alone)
-    return min(MOST_THREADS, (os.cpu_count() or 2) - 1)
+    most = int(os.environ.get(COMPILERS, MOST_THREADS))
+    return min(most, (os.cpu_count() or 2) - 1)
 
 
 class Ahead:

@@ -49,13 +49,12 @@ def program_of(cell: Cell, on_gpu: bool = False) -> str:
     if on_gpu and cell.settings.training.planning_steps > 0:
         free |= {PLANNING_STEPS: None}
     shared = settings_to_plain(with_numbers(cell.settings, free))
-    looks = [x for i, x in enumerate(beside_settings(cell)) if i != 1]  # any seeds, as many
-    return named([json.dumps([shared, looks], sort_keys=True)])
+    return named([json.dumps([shared, beside_settings(cell)], sort_keys=True)])
 
 
 def by_program(asked: Iterable[Asked], on_gpu: bool = False) -> dict[str, list[Asked]]:
-    """The cells of each program, those of the same seeds together; SettingsError if the first of a
-    program can't be built."""
+    """The cells of each program by their seeds; SettingsError if the first of a program can't be
+    built."""
     groups: dict[str, list[Asked]] = {}
     for each in asked:
         groups.setdefault(program_of(each.cell, on_gpu), []).append(each)
@@ -70,16 +69,35 @@ def by_program(asked: Iterable[Asked], on_gpu: bool = False) -> dict[str, list[A
 
 def split(groups: Mapping[str, list[Asked]], together: Mapping[str, int]) -> list[Task]:
     """All cells as tasks: of each program at most so many cells `together`, in parts that are as
-    equal as can be, since a program is compiled for its number of agents."""
+    equal as can be, since a program is compiled for its number of agents. All settings of a task
+    have the same blocks of seeds."""
     tasks = []
     for program, group in groups.items():
-        seeds = sorted({each.cell.first_seed for each in group})
-        for first in seeds:
-            some = [each for each in group if each.cell.first_seed == first]
-            parts = -(-len(some) // max(1, together[program]))
-            for number in range(parts):
-                tasks.append(task_of(program, some[number::parts]))
+        most = max(1, together[program])
+        same: dict[tuple[tuple[int, int], ...], list[list[Asked]]] = {}
+        for some in by_settings(group):
+            blocks = tuple((each.cell.first_seed, each.cell.seeds) for each in some)
+            same.setdefault(blocks, []).append(some)
+        for blocks, rows in same.items():
+            columns = parts_of(list(range(len(blocks))), most)
+            for column in columns:
+                for part in parts_of(rows, max(1, most // len(column))):
+                    tasks.append(task_of(program, [row[i] for row in part for i in column]))
     return tasks
+
+
+def by_settings(group: list[Asked]) -> list[list[Asked]]:
+    """Cells that differ in their seeds alone, together."""
+    found: dict[Any, list[Asked]] = {}
+    for each in group:
+        found.setdefault(each.cell.settings, []).append(each)
+    return list(found.values())
+
+
+def parts_of(some: list[Any], most: int) -> list[list[Any]]:
+    """A list in parts of at most so many, as equal as can be."""
+    count = -(-len(some) // most)
+    return [some[number::count] for number in range(count)]
 
 
 def task_of(program: str, asked: list[Asked]) -> Task:
@@ -97,14 +115,19 @@ def task_of(program: str, asked: list[Asked]) -> Task:
 
 def usual_together(group: list[Asked]) -> int:
     """Cells of a task where nothing was measured."""
-    return max(1, MOST_AGENTS // group[0].cell.seeds)
+    return max(1, MOST_AGENTS // widest(group).seeds)
+
+
+def widest(group: list[Asked]) -> Cell:
+    """The cell with the most seeds."""
+    return max((each.cell for each in group), key=lambda cell: cell.seeds)
 
 
 def together_here(group: list[Asked], on_gpu: bool) -> int:
     """Cells of a task for the device of this process: as many as gain, and fit into its memory."""
-    seeds, there = group[0].cell.seeds, memory.available()
+    seeds, there = widest(group).seeds, memory.available()
     most = max(1, (MOST_AGENTS_ON_GPU if on_gpu else MOST_AGENTS) // seeds)
     if there is None:
         return most
-    each = sum(memory.needed(trainer_of([group[0].cell]).shapes).values())
+    each = sum(memory.needed(trainer_of([widest(group)]).shapes).values())
     return max(1, min(most, int(SHARE_OF_MEMORY * there // max(each, 1))))

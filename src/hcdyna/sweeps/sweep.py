@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hcdyna.numerics.devices import leave_memory
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import shown
 from hcdyna.settings.words import count
@@ -111,6 +112,8 @@ def plan(
 ) -> Plan:
     """What is to be done for a study, given what a store has or was asked for already. `asked` are
     its cells, where the caller knows them; `here` is the platform, where this process trains."""
+    if here is None:
+        leave_memory()
     asked = checked_cells(study) if asked is None else asked
     known = {key for task in store.tasks() for key in task.keys} if store else set()
     done = store.scan().done if store else set()
@@ -146,6 +149,8 @@ def add(
     here: str | None = None,
 ) -> tuple[SweepStore, Plan]:
     """The store of a study, with its tasks in it."""
+    if here is None:
+        leave_memory()
     asked = checked_cells(study)  # a study that can't be trained leaves no store behind
     store = SweepStore.create(folder, patience)
     store.place.demand_writable()

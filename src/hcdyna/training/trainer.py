@@ -24,7 +24,7 @@ from hcdyna.runs.run import Run
 from hcdyna.runs.saving import Saving, interruptions
 from hcdyna.runs.store import Store, step_of
 from hcdyna.settings import Settings, built
-from hcdyna.settings.errors import RunError
+from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
@@ -51,28 +51,40 @@ def kernels_used(settings: Settings) -> str:
     env = settings.environment.build()
     agent = built(settings.agent, {"spec": env.spec, "training": settings.training})
     said = accelerate(settings, env, agent).said
-    if said == "fused" and draws_transitions(settings, env):
-        return "fused; planning is plain with whole transitions"
-    return said
+    if said != "fused":
+        return said
+    reasons = plain_beside(settings, env)
+    if reasons and settings.training.kernels == "on":
+        raise SettingsError(f"Training.kernels = 'on': {reasons[0]}; use auto or off")
+    return "; ".join([said, *reasons])
 
 
-def draws_transitions(settings: Settings, env: Environment) -> bool:
-    """Whether planning learns from whole transitions of search-control; nothing is computed."""
+def plain_beside(settings: Settings, env: Environment) -> list[str]:
+    """What a strategy does in plain JAX without having said so; nothing is computed."""
     training = settings.training
     given = {"env": env, "spec": env.spec, "training": training}
     agent, model, strategy = (
         built(part, given) for part in (settings.agent, settings.model, settings.search_control)
     )
-    sample = strategy.sample
-    if sample is None:
-        return False
+    looks: list[str] = []
 
-    def drawn(key: Key) -> Any:
+    def watched(name: str, function: Any) -> Any:
+        def watching(*args: Any, **options: Any) -> Any:
+            looks.append(name)
+            return function(*args, **options)
+
+        return function and watching
+
+    def step(key: Key) -> Any:
         state = compose(env, agent, model, strategy, training).init(key)
         scene = scene_of(env, agent, model, training, state, ring.newest(state.replay))
-        return sample(key, state.search_control, scene, 1)
+        seen = {name: watched(name, getattr(scene, name)) for name in ("value", "q", "target")}
+        strategy.update(key, state.search_control, scene._replace(**seen))
+        return strategy.sample and strategy.sample(key, state.search_control, scene, 1)
 
-    return isinstance(jax.eval_shape(drawn, jax.random.key(0)), Rows)
+    drawn = jax.eval_shape(step, jax.random.key(0))
+    reasons = ["search-control looks at values in plain JAX"] if looks else []
+    return reasons + ["planning is plain with whole transitions"] * isinstance(drawn, Rows)
 
 
 class Trainer:
@@ -85,6 +97,8 @@ class Trainer:
         self.mesh: Mesh = mesh_for(agents=1 if hosted else self.agents)
         self.sharding = NamedSharding(self.mesh, PartitionSpec("agents"))
         self.static, table = shared_program(settings)
+        if self.static.training.kernels == "on":
+            kernels_used(settings[0])  # raises where a part of it would be plain
         if hosted:  # such programs belong to this run alone
             self.programs: Programs = hosted_programs(self.static, seeds * len(settings))
         else:

@@ -46,6 +46,10 @@ class Reproduce:
     """Start no further program after this time; the next call continues. 0: train nothing."""
     on: Literal["local", "ray", "slurm"] | None = None
     """Train as a sweep: see `hcdyna sweep --help`. By default in this process."""
+    workers: int | None = number(None, at_least=1, at_most=100_000)
+    """How many workers, with `--on`; by default one per GPU, or one per core."""
+    gpus: float | None = number(None, at_least=0, at_most=64)
+    """GPUs per worker, with `--on`; 0.1 lets ten share one."""
     runs_only: bool = False
     """Train only: no pictures, no verdicts."""
 
@@ -84,7 +88,7 @@ def train(reproduction: "Reproduction", figures: Sequence[str], options: Reprodu
     """Train what is asked for; how many cells are still missing then."""
     from hcdyna.cli.commands.sweep import following
     from hcdyna.sweeps.paper import train_figures, train_here
-    from hcdyna.sweeps.sweep import sweep
+    from hcdyna.sweeps.sweep import Resources, sweep
 
     def start(study: "Study", seconds: float) -> None:
         if options.on is None:
@@ -92,11 +96,18 @@ def train(reproduction: "Reproduction", figures: Sequence[str], options: Reprodu
         else:
             folder = reproduction.folder
             with following() as follow:
-                end = sweep(study, folder, options.on, say=show, calibrate=False, follow=follow)
+                end = sweep(
+                    *(study, folder, options.on, Resources(options.workers, gpus=options.gpus)),
+                    say=show, calibrate=False, follow=follow,
+                )  # fmt: skip
         if end.aside:
             show(*end.failed_lines())
             raise RunError(f"{count(end.aside, 'cell')} failed; the same command tries again")
 
+    for name in ("workers", "gpus"):
+        given = getattr(options, name)
+        if options.on is None and given is not None:
+            raise SettingsError(f"--{name} {given}: is for workers; add --on local, ray or slurm")
     if options.on is not None and options.seconds:
         raise SettingsError(
             f"--seconds {options.seconds}: is for training in this process; leave out --on"

@@ -22,6 +22,8 @@ else:
 
 STEPS = "environment steps (thousands)"
 REWARDS = "sum of rewards"
+MOST_LETTERS = 80
+"""In the names of a legend of one row; more are too wide for a picture."""
 NEIGHBOURS = 10
 """Evaluations that are averaged where there is one every 100 steps."""
 AVERAGED = f"{REWARDS}, mean of\n{NEIGHBOURS} neighbouring evaluations"
@@ -123,14 +125,14 @@ def legend(
 ) -> None:
     """One legend above all panels, or above those at the right, headed by what holds for all."""
     found = entries(lines)
-    seeds = max((len(line.result.returns) for line in lines), default=0)
-    heading = f"{title}mean of {seeds} seeds and 95% band"
+    seeds = sorted({len(line.result.returns) for line in lines})
+    heading = f"{title}mean of {' or '.join(map(str, seeds))} seeds and 95% band"
     if warmup:
         heading += "; grey line: end of warm-up"
     figure.legend(
         handles=found,
         loc="outside upper right" if beside else "outside upper center",
-        ncols=5,
+        ncols=5 if sum(len(str(each.get_label())) for each in found) < MOST_LETTERS else 3,
         frameon=False,
         title=heading,
         title_fontproperties={"size": 11},

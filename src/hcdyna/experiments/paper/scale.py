@@ -8,8 +8,11 @@ from hcdyna import DQN, Evaluation, LearnedModel, Settings, Training
 PRINTED, PICKED = "1e-4", "1e-3"
 """The learning rate that the paper prints, and the one that its procedure picks here (see `lr`)."""
 
-AS_PRINTED = LearnedModel(learning_rate=1e-4, normalise=False, ends="known", trust="trust")
-"""The learned model of the paper, which is told where episodes end, as in the authors' code."""
+AS_PRINTED = LearnedModel(
+    learning_rate=1e-4, normalise=False, ends="known", trust="trust", cell_width=2.0
+)
+"""The learned model of the paper, which is told where episodes end, as in the authors' code. Where
+it is trusted, the width of cells has no effect; this one is in the names of stored results."""
 LEARNED_ENDS = replace(AS_PRINTED, ends="learned")
 """The same, if it has to learn that too."""
 LEARNED: dict[str, LearnedModel] = {

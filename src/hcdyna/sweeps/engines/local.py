@@ -74,6 +74,7 @@ def surroundings(number: int, resources: Resources) -> dict[str, str]:
         found["CUDA_VISIBLE_DEVICES"] = gpus[int(number * share) % len(gpus)]
         if share < 1:
             found["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{0.9 * share:.3f}"
+            found.setdefault("HCDYNA_COMPILERS", "1")  # the others train meanwhile
     else:
         found.setdefault("JAX_NUM_CPU_DEVICES", str(resources.cores))
         if resources.gpus == 0:
