@@ -21,7 +21,7 @@ def test_fields_of_every_part():
     )
     assert found.agent == DQN(hidden=(8,), learning_rate=0.01)
     assert found.training.steps == 300
-    assert found.search_control == HillClimbing(eta=0.5)
+    assert found.search_control == HillClimbing(eta=0.5, skip_known=True)
     assert found.model == LearnedModel(members=3)
     assert (found.evaluation.every, found.evaluation.episodes) == (100, 7)
     assert found.environment.discount == 0.9

@@ -76,7 +76,7 @@ def test_what_older_versions_meant_goes_without_saying():
     assert not {"epsilon_start", "epsilon_steps", "update_every"} & found["training"].keys()
     for part in ("environment", "evaluation"):
         assert found[part] == plain[part]
-    later = {"noise_covariance", "restart", "accept_first"}
+    later = {"noise_covariance", "restart", "accept_first", "skip_known"}
     assert found["search_control"].keys() == plain["search_control"].keys() - later
     today = as_of_before(settings_to_plain(Settings(model=LearnedModel(updates=2))))["model"]
     assert today == OLD | {

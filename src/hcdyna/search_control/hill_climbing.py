@@ -69,6 +69,8 @@ class HillClimbing:
     """m: accept at most this many states of a climb; None: no limit."""
     skip_terminal: bool = False
     """Leave terminal states out of the queue."""
+    skip_known: bool = later(False, before=False)
+    """The same, but only if the environment can tell which states end an episode."""
     restart: bool = later(False, before=False)
     """At a terminal state, start again from another replay state; needs `skip_terminal`."""
     accept_first: bool = later(True, before=True)
@@ -100,13 +102,17 @@ class HillClimbing:
             self.queue_size,
             init=lambda obs: Visited(moments.init(obs), moments.init_move()),
             observe=self._observe,
-            never_empty=self._never_empty(),
+            never_empty=self._never_empty(env),
         )
 
-    def _never_empty(self) -> bool:
+    def _skip(self, env: Environment) -> Callable[[Array], Array] | None:
+        """obs [d] → whether a state is left out of the queue; None: none is."""
+        return env.terminal if self.skip_terminal or self.skip_known else None
+
+    def _never_empty(self, env: Environment) -> bool:
         """Whether every climb has an accepted state."""
         tries = self.steps > 0 and self.max_accepted != 0
-        return tries and self.accept_first and not self.skip_terminal
+        return tries and self.accept_first and self._skip(env) is None
 
     def climbs_plain(self, env: Environment) -> str | None:
         """What keeps fused kernels from climbing: they climb V̂ from one start, and s̃ = ∞."""
@@ -126,7 +132,7 @@ class HillClimbing:
 
     def _along(self, key: Key, scene: Scene) -> Callable[..., tuple[Array, Array]]:
         """The climb on V̂ that the scene offers, or a plain one on something else."""
-        skip = scene.env.terminal if self.skip_terminal else None
+        skip = self._skip(scene.env)
         if self.climbs_plain(scene.env) is None and scene.climb is not None:
             return partial(scene.climb, skip=skip)
         criterion = scene.value

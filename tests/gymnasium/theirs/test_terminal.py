@@ -158,6 +158,31 @@ def test_without_skip_terminal_there_are_ends_in_the_queue():
     assert np.asarray(jax.vmap(cart_pole)(queued(run))).any()
 
 
+def with_known_skipped(environment):
+    settings = climbing(environment)
+    skipping = dataclasses.replace(settings.search_control, skip_terminal=False, skip_known=True)
+    return dataclasses.replace(settings, search_control=skipping)
+
+
+def test_terminal_states_are_skipped_where_they_are_known():
+    strictly = train(climbing(Hosted("CartPole-v1")), seeds=1)
+    known = train(with_known_skipped(Hosted("CartPole-v1")), seeds=1)
+    states = queued(known)
+    np.testing.assert_array_equal(states, queued(strictly))
+    assert not np.asarray(jax.vmap(cart_pole)(states)).any()
+
+
+def test_and_queued_where_they_are_not():
+    known = train(with_known_skipped(Hosted("Walk-v0")), seeds=1)
+    plain = with_known_skipped(Hosted("Walk-v0"))
+    climb = dataclasses.replace(plain.search_control, skip_known=False)
+    states = queued(known)
+    np.testing.assert_array_equal(
+        states, queued(train(dataclasses.replace(plain, search_control=climb), seeds=1))
+    )
+    assert len(states) > 100
+
+
 def test_a_function_is_kept_with_the_run_by_its_place(tmp_path):
     walk = climbing(Hosted("Walk-v0", terminal=at_the_end), warmup=200, steps=200)
     train(walk, seeds=1, on_chunk=lambda progress: True, out=tmp_path / "run")
