@@ -167,6 +167,13 @@ STRATEGIES = {
     "weights are not negative": whole(weight=lambda rows, n: -jnp.ones(n)),
     "rows have tags": whole(tag=lambda rows, n: None),
     "tags are whole numbers": whole(tag=lambda rows, n: jnp.ones(n)),
+    "weight: one for each row": whole(weight=lambda rows, n: jnp.ones((n, 1))),
+    "tag: one for each row": whole(tag=lambda rows, n: jnp.arange(n + 1)),
+    "reward of 7 rows: (7, 1), not (7,)": whole(
+        transition=lambda rows, n: rows._replace(reward=rows.reward[:, None])
+    ),
+    "ready: a scalar": Strategy(changes={"ready": lambda state: jnp.ones(1, bool)}),
+    "ready: float32, not bool": Strategy(changes={"ready": lambda state: jnp.ones(())}),
 }
 
 
@@ -175,7 +182,23 @@ def test_search_control(message):
     says(message, testing.check_search_control, STRATEGIES[message], ENV)
 
 
+@dataclass(frozen=True)
+class KeepsKey:
+    """Uniform, with a key of its own in its state."""
+
+    def build(self, env):
+        return (
+            Uniform()
+            .build(env)
+            ._replace(
+                init=lambda obs: jax.random.key(0),
+                update=lambda key, state, scene: (jax.random.split(key)[0], {}),
+            )
+        )
+
+
 def test_sound_strategies():
+    testing.check_search_control(KeepsKey(), GridWorld())
     testing.check_search_control(BranchesStatic(), GridWorld())
     testing.check_search_control(whole(), ENV)
     built: SearchControl = Branches().build(ENV)
@@ -216,6 +239,14 @@ AGENTS = {
     ),
     "update: alone and in a batch: differs by": agent(noisy_update),
     "an update moves values": agent(lambda a: {"update": lambda k, s, b, w: (s, {"loss": 0.0})}),
+    "td_error: one for each row of the mini-batch": agent(
+        lambda a: {"update": lambda *x: (a.update(*x)[0], {"td_error": jnp.ones(())})}
+    ),
+    "info: scalars, but loss has the shape (2,)": agent(
+        lambda a: {"update": lambda *x: (a.update(*x)[0], {"loss": jnp.ones(2)})}
+    ),
+    "q: a scalar": agent(lambda a: {"q": lambda s, obs, action: a.q(s, obs, action)[None]}),
+    "target: a scalar": agent(lambda a: {"target": lambda s, obs: a.target(s, obs)[None]}),
     "info is finite": agent(
         lambda a: {"update": lambda *x: (a.update(*x)[0], {"loss": jnp.array(jnp.inf)})}
     ),
@@ -251,7 +282,20 @@ def model(**changes):
     return Changed(TrueModel(), changed)
 
 
+def also(**functions):
+    return Changed(TrueModel(), lambda sound: functions)
+
+
 MODELS = {
+    "spread: a scalar": also(spread=lambda state, obs, action: obs),
+    "doubt: float32, not bool": also(doubt=lambda state, obs, action, outcome: outcome.reward),
+    "rewards are finite": also(
+        instead=lambda state, found: found._replace(reward=found.reward / 0)
+    ),
+    "competent: a scalar": also(competent=lambda state: jnp.ones(1, bool)),
+    "info: scalars, but model_loss has": also(
+        update=lambda key, state, replay: (state, {"model_loss": jnp.ones(3)})
+    ),
     "predictions are finite": model(next_obs=lambda x: x / 0),
     "reward: bool, not a real number": model(reward=lambda x: x > 0),
     "predict: alone and in a batch: differs by": model(reward=company),

@@ -201,7 +201,7 @@ class Scene(NamedTuple):
     competent: Callable[[], Array] | None = None
     """As those of the model, with its current state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
-    """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along` or a faster one."""
+    """noise [k, d], start [d], … → `climbing.climb_along`, or faster; on V̂ with Π unless told."""
 
 
 class Pair(NamedTuple):

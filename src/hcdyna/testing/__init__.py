@@ -74,6 +74,12 @@ def check_agent(agent: Any, environment: Any) -> None:
         agree(jax.vmap(now.greedy)(advanced, obs), greedy, "advance changes only exploration")
     value = pure(lambda n, *x: make(n).value(*x), (numbers, states, obs), "value")
     assert value.shape == (FEW,), "value: a scalar"
+    if now.q is not None:
+        q = pure(lambda n, *x: make(n).q(*x), (numbers, states, obs, greedy), "q")
+        assert q.shape == (FEW,), "q: a scalar"
+    if now.target is not None:
+        target = pure(lambda n, *x: make(n).target(*x), (numbers, states, obs), "target")
+        assert target.shape == (FEW,), "target: a scalar"
     batch = for_each(every_action_at(env, obs))
     learning = (numbers, keys, states, batch)
     after, info = pure(lambda n, *x: make(n).update(*x, None), learning, "update")
@@ -81,6 +87,9 @@ def check_agent(agent: Any, environment: Any) -> None:
     weighted, _ = jax.vmap(now.update)(keys, states, batch, jnp.ones(batch.reward.shape))
     agree(jax.vmap(now.value)(weighted, obs), jax.vmap(now.value)(after, obs), "weights of 1")
     assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(info)), "info is finite"
+    told = info.pop("td_error", batch.reward)
+    assert told.shape == batch.reward.shape, "td_error: one for each row of the mini-batch"
+    _check_info(info)
     assert not np.array_equal(jax.vmap(now.value)(after, obs), value), "an update moves values"
 
 
@@ -88,6 +97,7 @@ def check_model(model: Any, environment: Any) -> None:
     """Check shapes and types, same bits alone and in a batch, finite predictions."""
     env = _built(environment)
     make, numbers = traced("model", model, env)
+    now = make({path: float(x[0]) for path, x in numbers.items()})
     keys = jax.random.split(jax.random.key(2), FEW)
     states = pure(lambda n, k: make(n).init(k), (numbers, keys), "init")
     asked = (numbers, keys, states, some_states(env), some_actions(env.spec))
@@ -95,8 +105,18 @@ def check_model(model: Any, environment: Any) -> None:
     _check_outcome(outcome, env)
     assert all(np.all(np.isfinite(x)) for x in outcome), "predictions are finite"
     learning = (numbers, keys, states, for_each(some_replay(env)))
-    after, _ = pure(lambda n, *x: make(n).update(*x), learning, "update")
+    after, info = pure(lambda n, *x: make(n).update(*x), learning, "update")
     same_structure(after, states)
+    _check_info(info)
+    if now.spread is not None:
+        spread = jax.vmap(now.spread)(after, *asked[3:])
+        assert spread.shape == (FEW,), "spread: a scalar"
+    if now.doubt is not None:
+        _check_flag(jax.vmap(now.doubt)(after, *asked[3:], outcome), "doubt")
+    if now.instead is not None:
+        _check_outcome(jax.vmap(now.instead)(after, outcome), env)
+    if now.competent is not None:
+        _check_flag(jax.vmap(lambda key, state: now.competent(state))(keys, after), "competent")
 
 
 def check_search_control(strategy: Any, environment: Any) -> None:
@@ -114,16 +134,18 @@ def check_search_control(strategy: Any, environment: Any) -> None:
     states = for_each(now.init(jnp.asarray(spec.example_obs())))
     after, info = pure(update, (numbers, keys, states, replay, transitions), "update")
     same_structure(after, states)
-    assert all(x.shape == (FEW,) for x in jax.tree.leaves(info)), "info: scalars"
+    _check_info(info)
     if now.sample is None:
         return
+    if now.ready is not None:
+        _check_flag(jax.vmap(lambda key, state: now.ready(state))(keys, after), "ready")
 
     def sample(numbers: Any, key: Any, state: Any, replay: Ring, transition: Transition) -> Any:
         return make(numbers).sample(key, state, some_scene(env, replay, transition), 7)
 
     drawn = pure(sample, (numbers, keys, after, replay, transitions), "sample")
     if isinstance(drawn, Rows):
-        _check_rows(now.learned, after, drawn)
+        _check_rows(now.learned, after, drawn, env)
         drawn = Pair(drawn.transition.obs, drawn.transition.action)
     if isinstance(drawn, Pair):
         same_shape(drawn.action[0][0], spec.example_action(), "a sampled action")
@@ -168,8 +190,26 @@ def _check_outcome(outcome: Outcome, env: Environment) -> None:
     assert outcome.terminated.dtype == bool, "terminated: bool"
 
 
-def _check_rows(learned: Any, states: Any, rows: Rows) -> None:
-    """Whole transitions [FEW, n, …], and what becomes of their TD errors."""
+def _check_info(info: dict[str, Any]) -> None:
+    """The diagnostics of FEW updates."""
+    for name, x in info.items():
+        assert jnp.shape(x) == (FEW,), f"info: scalars, but {name} has the shape {x.shape[1:]}"
+
+
+def _check_flag(found: Any, what: str) -> None:
+    """One truth value for each of FEW states."""
+    assert found.shape == (FEW,), f"{what}: a scalar"
+    assert found.dtype == bool, f"{what}: {found.dtype}, not bool"
+
+
+def _check_rows(learned: Any, states: Any, rows: Rows, env: Environment) -> None:
+    """Whole transitions [FEW, 7, …], and what becomes of their TD errors."""
+    example = some_transitions(env, len(rows.transition.obs[0]))
+    for name, x, y in zip(Transition._fields, rows.transition, example, strict=True):
+        assert jnp.shape(x[0]) == y.shape, f"{name} of 7 rows: {jnp.shape(x[0])}, not {y.shape}"
+    for name, beside in (("weight", rows.weight), ("tag", rows.tag)):
+        each = beside is None or beside.shape == rows.transition.reward.shape
+        assert each, f"{name}: one for each row"
     assert all(np.all(np.isfinite(x)) for x in rows.transition), "sampled transitions are finite"
     if rows.weight is not None:
         assert np.all(np.isfinite(rows.weight) & (rows.weight >= 0)), "weights are not negative"

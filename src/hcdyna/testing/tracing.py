@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.numerics.devices import compiler_options
+from hcdyna.numerics.packing import raw
 from hcdyna.numerics.rounding import WITHOUT_FUSED_MULTIPLY_ADD
-from hcdyna.settings import Settings, Training, built, traced_numbers, with_numbers
+from hcdyna.settings import Settings, Training, part_of, traced_numbers, with_numbers
 from hcdyna.settings.errors import words_of
 from hcdyna.testing.examples import FEW, ROWS
 from hcdyna.types import Environment
@@ -30,9 +31,7 @@ def traced(choice: str, part: Any, env: Environment) -> tuple[Make, Numbers]:
     plain = {path: x for path, x in own if path.split(".")[0] in (choice, "training")}
 
     def make(numbers: Numbers) -> Any:
-        now = with_numbers(settings, numbers)
-        given = {"env": env, "spec": env.spec, "training": now.training}
-        return built(getattr(now, choice), given)
+        return part_of(with_numbers(settings, numbers), choice, env)
 
     make(plain)  # here it may refuse the environment, with a SettingsError
     return make, for_each({path: jnp.float32(x) for path, x in plain.items()})
@@ -84,7 +83,7 @@ def agree(a: Any, b: Any, what: str, same_bits: bool = False) -> None:
     exact = same_bits and WITHOUT_FUSED_MULTIPLY_ADD in os.environ.get("XLA_FLAGS", "")
     exact = exact and jax.default_backend() == "cpu"
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        x, y = np.asarray(x), np.asarray(y)
+        x, y = np.asarray(raw(x)), np.asarray(raw(y))
         assert x.shape == y.shape, f"{what}: {x.shape}, not {y.shape}"
         near = (0.0, 0.0) if exact else (2e-4, 2e-5)
         equal = np.allclose(x, y, *near, equal_nan=True)
