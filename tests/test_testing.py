@@ -86,6 +86,13 @@ ENVIRONMENTS = {
     "start states are inside Π": ENV._replace(reset=lambda key: jnp.full(2, 2.0)),
     "Π is idempotent": ENV._replace(project=lambda obs: jnp.where(obs > 0.1, 0.5 * obs, obs)),
     "Π lands inside the box": ENV._replace(project=lambda obs: obs),
+    "discount = 2.0: from 0 to 1": ENV._replace(spec=ENV.spec._replace(discount=2.0)),
+    "time_limit = 0: at least 1": ENV._replace(spec=ENV.spec._replace(time_limit=0)),
+    "low, high: NumPy arrays": ENV._replace(spec=ENV.spec._replace(low=[0.0, 0.0])),
+    "build: a int, not an Environment": 3,
+    "an Outcome, not a tuple": ENV._replace(
+        dynamics=lambda key, obs, action: (obs, jnp.float32(-1), jnp.array(False))
+    ),
     "one kind of action": ENV._replace(spec=ENV.spec._replace(action_size=2)),
 }
 
@@ -146,6 +153,11 @@ STRATEGIES = {
     "update: can't be compiled: it looks at the value of something traced": Branches(),
     "sampled states are inside Π: differs by": uniform(lambda x: x + 0.5),
     "sample: alone and in a batch: differs by": uniform(company),
+    "sampled states are finite": uniform(lambda x: x * jnp.nan),
+    "a sampled action: from 0 to 3": uniform(lambda x: Pair(x, jnp.full(len(x), 4, jnp.int32))),
+    "update: (state, info), with info a dict": Strategy(
+        changes={"update": lambda key, state, scene: state}
+    ),
     "sample gives as many states as it is asked for": uniform(lambda x: x[1:]),
     "a sampled state: (2,) int32": uniform(lambda x: x.astype("int32")),
     "a sampled action: () float32, not () int32": uniform(lambda x: Pair(x, x[:, 0])),
@@ -245,6 +257,8 @@ AGENTS = {
     "info: scalars, but loss has the shape (2,)": agent(
         lambda a: {"update": lambda *x: (a.update(*x)[0], {"loss": jnp.ones(2)})}
     ),
+    "action: from 0 to 3": agent(lambda a: {"act": lambda k, s, obs, e: jnp.int32(4)}),
+    "value is finite": agent(lambda a: {"value": lambda s, obs: a.value(s, obs) / 0}),
     "q: a scalar": agent(lambda a: {"q": lambda s, obs, action: a.q(s, obs, action)[None]}),
     "target: a scalar": agent(lambda a: {"target": lambda s, obs: a.target(s, obs)[None]}),
     "info is finite": agent(
@@ -305,6 +319,17 @@ MODELS = {
 @pytest.mark.parametrize("message", MODELS)
 def test_model(message):
     says(message, testing.check_model, MODELS[message], ENV)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    def build(self, env):
+        return None
+
+
+def test_a_part_that_builds_something_else():
+    says("build: a NoneType, not a SearchControl", testing.check_search_control, Nothing(), ENV)
+    says("build: a NoneType, not a Model", testing.check_model, Nothing(), ENV)
 
 
 def test_what_a_part_refuses_is_said_as_it_says_it():

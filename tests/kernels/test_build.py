@@ -23,7 +23,7 @@ from hcdyna.kernels.cpu import build as cpu_build
 from hcdyna.kernels.cpu import coverage
 from hcdyna.kernels.sizes import sizes, why_not_covered
 from hcdyna.training import trainer
-from hcdyna.types import Perceptron
+from hcdyna.types import Box, Perceptron
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
@@ -69,6 +69,13 @@ def test_a_projection_of_ones_own_is_not_covered():
     assert why_not_covered(perceptron, env) is None
     own = env._replace(project=lambda obs: jnp.clip(obs, 0.25, 0.75))
     assert why_not_covered(perceptron, own) == "GridWorld: kernels know no Π but a Box"
+
+    class Rounded(Box):
+        def __call__(self, obs):
+            return jnp.round(super().__call__(obs), 2)
+
+    rounded = env._replace(project=Rounded(env.spec.low, env.spec.high))
+    assert why_not_covered(perceptron, rounded) == "GridWorld: kernels know no Π but a Box"
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
     beside = f"planning is plain with a batch_size over {kernels.most_rows}" if crowded else None
     if choice == "on":
         refuse_plain(reason or beside)
-    if reason is not None or perceptron is None or not isinstance(env.project, Box):
+    if reason is not None or perceptron is None or type(env.project) is not Box:
         return Accelerated(agent, None, f"plain: {reason}")
     box, known = env.project, perceptron
 

@@ -14,7 +14,7 @@ MOST_ROWS = 64
 def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
     """Why no kernel can be used here for an agent on an environment; None if some can."""
     reason = build.why_not() or why_not_covered(perceptron, env)
-    if reason is None and perceptron is not None and isinstance(env.project, Box):
+    if reason is None and perceptron is not None and type(env.project) is Box:
         try:
             build.target("climb", NORMALISE=1, PAIRS=env.project.pairs, **sizes(perceptron, env))
         except CannotBuild as error:
@@ -43,7 +43,7 @@ def why_not_there(env: Environment, most: int) -> str | None:
     spec = env.spec
     if spec.num_states is not None or spec.num_actions is None:
         return f"{spec.name}: kernels need continuous states and discrete actions"
-    if not isinstance(env.project, Box):
+    if type(env.project) is not Box:
         return f"{spec.name}: kernels know no Π but a Box"
     if max(spec.low.shape[0], spec.num_actions) > most:
         return f"{spec.name}: kernels take up to {most} variables and {most} actions"

@@ -13,11 +13,12 @@ from hcdyna.numerics.devices import compiler_options
 from hcdyna.numerics.packing import raw
 from hcdyna.numerics.rounding import WITHOUT_FUSED_MULTIPLY_ADD
 from hcdyna.settings import Settings, Training, part_of, traced_numbers, with_numbers
-from hcdyna.settings.errors import words_of
+from hcdyna.settings.errors import SettingsError, words_of
 from hcdyna.testing.examples import FEW, ROWS
-from hcdyna.types import Environment
+from hcdyna.types import Agent, Environment, Model, SearchControl
 
 Numbers = dict[str, Any]
+KINDS = {"agent": Agent, "model": Model, "search_control": SearchControl}
 Make = Callable[[Numbers], Any]
 
 
@@ -33,7 +34,9 @@ def traced(choice: str, part: Any, env: Environment) -> tuple[Make, Numbers]:
     def make(numbers: Numbers) -> Any:
         return part_of(with_numbers(settings, numbers), choice, env)
 
-    make(plain)  # here it may refuse the environment, with a SettingsError
+    made = make(plain)  # here it may refuse the environment, with a SettingsError
+    kind = KINDS[choice]
+    assert isinstance(made, kind), f"build: a {type(made).__name__}, not a {kind.__name__}"
     return make, for_each({path: jnp.float32(x) for path, x in plain.items()})
 
 
@@ -62,7 +65,9 @@ def pure(function: Callable, args: tuple, what: str) -> Any:
             "float() or NumPy; use jax.numpy, or declare the field number(…, static=True); in "
             "`build`, make what must be known beforehand with NumPy alone"
         ) from error
-    except TypeError as error:
+    except SettingsError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
         raise AssertionError(f"{what}: {words_of(error)}") from error
     alone = jax.jit(jax.vmap(counted), compiler_options=options)
     for i in range(FEW):
