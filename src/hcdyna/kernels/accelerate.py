@@ -109,6 +109,8 @@ def begins_as(perceptron: Perceptron | None, agent: Agent, env: Environment) -> 
     """Whether the parameters of an agent, whose `init` may be another one, are such layers."""
     if perceptron is None:
         return False
+    if agent.init in perceptron.functions:
+        return True
     state = jax.eval_shape(agent.init, jax.random.key(0))
     found = [x.shape for x in jax.tree.leaves(getattr(state, "params", None))]
     layers = pairwise(widths(perceptron, env))
