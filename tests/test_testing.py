@@ -86,6 +86,13 @@ ENVIRONMENTS = {
     "start states are inside Π": ENV._replace(reset=lambda key: jnp.full(2, 2.0)),
     "Π is idempotent": ENV._replace(project=lambda obs: jnp.where(obs > 0.1, 0.5 * obs, obs)),
     "Π lands inside the box": ENV._replace(project=lambda obs: obs),
+    "discount = 2.0: from 0 to 1": ENV._replace(spec=ENV.spec._replace(discount=2.0)),
+    "time_limit = 0: at least 1": ENV._replace(spec=ENV.spec._replace(time_limit=0)),
+    "low, high: NumPy arrays": ENV._replace(spec=ENV.spec._replace(low=[0.0, 0.0])),
+    "build: a int, not an Environment": 3,
+    "an Outcome, not a tuple": ENV._replace(
+        dynamics=lambda key, obs, action: (obs, jnp.float32(-1), jnp.array(False))
+    ),
     "one kind of action": ENV._replace(spec=ENV.spec._replace(action_size=2)),
 }
 
@@ -146,6 +153,11 @@ STRATEGIES = {
     "update: can't be compiled: it looks at the value of something traced": Branches(),
     "sampled states are inside Π: differs by": uniform(lambda x: x + 0.5),
     "sample: alone and in a batch: differs by": uniform(company),
+    "sampled states are finite": uniform(lambda x: x * jnp.nan),
+    "a sampled action: from 0 to 3": uniform(lambda x: Pair(x, jnp.full(len(x), 4, jnp.int32))),
+    "update: (state, info), with info a dict": Strategy(
+        changes={"update": lambda key, state, scene: state}
+    ),
     "sample gives as many states as it is asked for": uniform(lambda x: x[1:]),
     "a sampled state: (2,) int32": uniform(lambda x: x.astype("int32")),
     "a sampled action: () float32, not () int32": uniform(lambda x: Pair(x, x[:, 0])),
@@ -167,6 +179,13 @@ STRATEGIES = {
     "weights are not negative": whole(weight=lambda rows, n: -jnp.ones(n)),
     "rows have tags": whole(tag=lambda rows, n: None),
     "tags are whole numbers": whole(tag=lambda rows, n: jnp.ones(n)),
+    "weight: one for each row": whole(weight=lambda rows, n: jnp.ones((n, 1))),
+    "tag: one for each row": whole(tag=lambda rows, n: jnp.arange(n + 1)),
+    "reward of 7 rows: (7, 1), not (7,)": whole(
+        transition=lambda rows, n: rows._replace(reward=rows.reward[:, None])
+    ),
+    "ready: a scalar": Strategy(changes={"ready": lambda state: jnp.ones(1, bool)}),
+    "ready: float32, not bool": Strategy(changes={"ready": lambda state: jnp.ones(())}),
 }
 
 
@@ -175,7 +194,23 @@ def test_search_control(message):
     says(message, testing.check_search_control, STRATEGIES[message], ENV)
 
 
+@dataclass(frozen=True)
+class KeepsKey:
+    """Uniform, with a key of its own in its state."""
+
+    def build(self, env):
+        return (
+            Uniform()
+            .build(env)
+            ._replace(
+                init=lambda obs: jax.random.key(0),
+                update=lambda key, state, scene: (jax.random.split(key)[0], {}),
+            )
+        )
+
+
 def test_sound_strategies():
+    testing.check_search_control(KeepsKey(), GridWorld())
     testing.check_search_control(BranchesStatic(), GridWorld())
     testing.check_search_control(whole(), ENV)
     built: SearchControl = Branches().build(ENV)
@@ -216,6 +251,16 @@ AGENTS = {
     ),
     "update: alone and in a batch: differs by": agent(noisy_update),
     "an update moves values": agent(lambda a: {"update": lambda k, s, b, w: (s, {"loss": 0.0})}),
+    "td_error: one for each row of the mini-batch": agent(
+        lambda a: {"update": lambda *x: (a.update(*x)[0], {"td_error": jnp.ones(())})}
+    ),
+    "info: scalars, but loss has the shape (2,)": agent(
+        lambda a: {"update": lambda *x: (a.update(*x)[0], {"loss": jnp.ones(2)})}
+    ),
+    "action: from 0 to 3": agent(lambda a: {"act": lambda k, s, obs, e: jnp.int32(4)}),
+    "value is finite": agent(lambda a: {"value": lambda s, obs: a.value(s, obs) / 0}),
+    "q: a scalar": agent(lambda a: {"q": lambda s, obs, action: a.q(s, obs, action)[None]}),
+    "target: a scalar": agent(lambda a: {"target": lambda s, obs: a.target(s, obs)[None]}),
     "info is finite": agent(
         lambda a: {"update": lambda *x: (a.update(*x)[0], {"loss": jnp.array(jnp.inf)})}
     ),
@@ -251,7 +296,20 @@ def model(**changes):
     return Changed(TrueModel(), changed)
 
 
+def also(**functions):
+    return Changed(TrueModel(), lambda sound: functions)
+
+
 MODELS = {
+    "spread: a scalar": also(spread=lambda state, obs, action: obs),
+    "doubt: float32, not bool": also(doubt=lambda state, obs, action, outcome: outcome.reward),
+    "rewards are finite": also(
+        instead=lambda state, found: found._replace(reward=found.reward / 0)
+    ),
+    "competent: a scalar": also(competent=lambda state: jnp.ones(1, bool)),
+    "info: scalars, but model_loss has": also(
+        update=lambda key, state, replay: (state, {"model_loss": jnp.ones(3)})
+    ),
     "predictions are finite": model(next_obs=lambda x: x / 0),
     "reward: bool, not a real number": model(reward=lambda x: x > 0),
     "predict: alone and in a batch: differs by": model(reward=company),
@@ -261,6 +319,17 @@ MODELS = {
 @pytest.mark.parametrize("message", MODELS)
 def test_model(message):
     says(message, testing.check_model, MODELS[message], ENV)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    def build(self, env):
+        return None
+
+
+def test_a_part_that_builds_something_else():
+    says("build: a NoneType, not a SearchControl", testing.check_search_control, Nothing(), ENV)
+    says("build: a NoneType, not a Model", testing.check_model, Nothing(), ENV)
 
 
 def test_what_a_part_refuses_is_said_as_it_says_it():

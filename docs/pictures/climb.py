@@ -22,7 +22,7 @@ import numpy as np
 import tyro
 from matplotlib.patches import FancyBboxPatch
 
-from hcdyna import HillClimbing, Run, Settings, climb, presets, train
+from hcdyna import GridWorld, HillClimbing, Run, Settings, climb, presets, train
 from hcdyna.figures.pictures import draw_grid_world
 from hcdyna.runs.store import Store
 from hcdyna.search_control import moments
@@ -109,7 +109,7 @@ def draw_surface(axes: Any, heights: np.ndarray) -> Any:
     """V̂ as colours, with the wall, start and goal of GridWorld."""
     axis = np.linspace(0, 1, len(heights))
     picture = axes.pcolormesh(axis, axis, heights, shading="gouraud", cmap="viridis")
-    draw_grid_world(axes, wall=True)
+    draw_grid_world(axes, GridWorld())
     for words in list(axes.texts):  # too long for small panels
         words.remove()
     axes.annotate("start", (0.06, 0.015), color="white", size="small")

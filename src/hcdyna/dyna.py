@@ -19,7 +19,7 @@ from hcdyna.numerics import ring
 from hcdyna.planning import TOLD, draw_mini_batches, plan, tell_errors
 from hcdyna.planning.budget import Budget, budget_of
 from hcdyna.search_control.climbing import climb_along
-from hcdyna.settings import Settings, Training, built
+from hcdyna.settings import Settings, Training, part_of
 from hcdyna.types import (
     Agent,
     Array,
@@ -54,13 +54,11 @@ def build(
     `budget` is given where n or ρ vary within the program, `env` where the environment is not the
     one that the settings build, since a hosted one learns its bounds on the way.
     """
-    training = settings.training
     env = settings.environment.build() if env is None else env
-    given = {"env": env, "spec": env.spec, "training": training}
-    model = built(settings.model, given | {"fit_for": fit_for(settings)})
-    search_control = built(settings.search_control, given)
-    agent, climb, _ = accelerate(settings, env, built(settings.agent, given))
-    return env, compose(env, agent, model, search_control, training, budget, climb)
+    model = part_of(settings, "model", env, fit_for=fit_for(settings))
+    search_control = part_of(settings, "search_control", env)
+    agent, climb, _ = accelerate(settings, env, part_of(settings, "agent", env))
+    return env, compose(env, agent, model, search_control, settings.training, budget, climb)
 
 
 def compose(
@@ -74,7 +72,7 @@ def compose(
 ) -> Dyna:
     """One agent out of an environment, an agent, a model and a search-control strategy.
 
-    `climb` makes a fast climb on V̂ out of the agent's state, where there is one.
+    `climb` makes a fast climb out of the agent's state and V̂, where there is one.
     """
     spec = env.spec
     budget = budget_of(training) if budget is None else budget
@@ -83,13 +81,11 @@ def compose(
 
     def init(key: Key) -> DynaState:
         agent_key, model_key = jax.random.split(key)
-        obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
-        blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
         return DynaState(
             agent=agent.init(agent_key),
             model=model.init(model_key),
-            search_control=search_control.init(obs),
-            replay=ring.init(blank, training.replay_size),
+            search_control=search_control.init(jnp.asarray(spec.example_obs())),
+            replay=ring.of_steps(spec, training.replay_size),
         )
 
     def act(key: Key, state: DynaState, obs: Array) -> Array:
@@ -194,7 +190,7 @@ def scene_of(
         doubt=None if model.doubt is None else partial(model.doubt, state.model),
         instead=None if model.instead is None else partial(model.instead, state.model),
         competent=None if model.competent is None else partial(model.competent, state.model),
-        climb=plain if climb is None else climb(state.agent),
+        climb=plain if climb is None else climb(state.agent, value),
     )
 
 

@@ -113,7 +113,7 @@ class Perceptron(NamedTuple):
     learning_rate: Array | float
     target_period: int
     functions: tuple[Callable, ...] = ()
-    """`greedy`, `value` and `update` of that agent, which the kernels replace."""
+    """`greedy`, `value` and `update` of that agent, which the kernels replace, and its `init`."""
     double: bool = False
     huber: bool = False
     max_gradient: float = 0.0
@@ -150,8 +150,8 @@ class Agent(NamedTuple):
     @property
     def covered(self) -> Perceptron | None:
         """The perceptron, unless one of the functions that kernels replace was changed."""
-        mine = (self.greedy, self.value, self.update)
-        return self.perceptron if self.perceptron and self.perceptron.functions == mine else None
+        known, mine = self.perceptron, (self.greedy, self.value, self.update)
+        return known if known and known.functions[:3] == mine else None
 
 
 class Model(NamedTuple):
@@ -201,7 +201,7 @@ class Scene(NamedTuple):
     competent: Callable[[], Array] | None = None
     """As those of the model, with its current state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
-    """noise [k, d], start [d], … → a climb on V̂ with Π: `climbing.climb_along` or a faster one."""
+    """noise [k, d], start [d], … → `climbing.climb_along`, or faster; on V̂ with Π unless told."""
 
 
 class Pair(NamedTuple):

@@ -1,38 +1,29 @@
 """The sources compile, and nothing needs them where they can't be used."""
 
-import dataclasses
 import os
 import re
 import shutil
 import tempfile
 
-import jax
 import jax.numpy as jnp
 import pytest
 
 from hcdyna import (
     DQN,
     Acrobot,
-    ContinuousGibbs,
-    Frequency,
     GridWorld,
-    HillClimbing,
     Settings,
     SettingsError,
     TabularGridWorld,
-    TDError,
     Training,
-    drawn,
-    queued,
 )
 from hcdyna.dyna import build as build_dyna
 from hcdyna.kernels import accelerate, build, library
 from hcdyna.kernels.cpu import build as cpu_build
 from hcdyna.kernels.cpu import coverage
 from hcdyna.kernels.sizes import sizes, why_not_covered
-from hcdyna.numerics import ring
 from hcdyna.training import trainer
-from hcdyna.types import Perceptron, Rows
+from hcdyna.types import Box, Perceptron
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
@@ -72,94 +63,19 @@ def test_what_the_kernels_cover(environment, perceptron, reason):
     assert (found is None) if reason is None else (reason in found)
 
 
-@pytest.mark.parametrize(
-    ("search_control", "batch_size", "reason"),
-    [
-        (HillClimbing(), 64, None),
-        (HillClimbing(skip_terminal=True), 32, None),
-        (HillClimbing(natural_gradient=False, noise_covariance="visited"), 32, None),
-        (HillClimbing(skip_terminal=True, restart=True), 32, "the climb is plain with restarts"),
-        (HillClimbing(accept_first=False), 32, "the climb is plain with s̃ at the start"),
-        (
-            HillClimbing(criterion=lambda key, scene: scene.value),
-            32,
-            "the climb is plain with a",
-        ),
-        (HillClimbing(), 65, "planning is plain with a batch_size over 64"),
-        (ContinuousGibbs(), 32, None),
-        (ContinuousGibbs(method="langevin"), 32, "the climb is plain with Langevin chains"),
-        (TDError(), 32, "the climb is plain with the TD error"),
-        (Frequency(), 32, "the climb is plain with the frequency of V̂"),
-    ],
-)
-def test_what_runs_plain_beside_the_kernels_is_said(
-    search_control, batch_size, reason, monkeypatch
-):
-    training = Training(batch_size=batch_size)
-    settings = Settings(search_control=search_control, training=training)
-    there = accelerate.GPU._replace(why_not=lambda perceptron, env: None)
-    monkeypatch.setattr(accelerate, "kernels_here", lambda: there)  # as if on a GPU
-    said = trainer.kernels_used(settings)
-    assert said == "fused" if reason is None else said.startswith(f"fused; {reason}")
-    if reason is not None:
-        demanded = dataclasses.replace(training, kernels="on")
-        with pytest.raises(SettingsError, match=f"^Training.kernels = 'on': {reason}.*; use auto"):
-            build_dyna(dataclasses.replace(settings, training=demanded))
-
-
-@dataclasses.dataclass(frozen=True)
-class OwnRows:
-    """A strategy of somebody else, who says nothing about kernels."""
-
-    def build(self, env):
-        return drawn(lambda key, scene, n: Rows(ring.sample(key, scene.replay, n)))
-
-
-@dataclasses.dataclass(frozen=True)
-class OwnClimb:
-    """Another one, who climbs without the scene's climb."""
-
-    def build(self, env):
-        def propose(key, visited, scene):
-            start = ring.sample(key, scene.replay, 1).obs
-            return start + 0.1 * jax.vmap(jax.grad(scene.value))(start), jnp.ones(1, bool), {}
-
-        return queued(propose, 100)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "reason"),
-    [
-        (OwnRows(), "planning is plain with whole transitions"),
-        (OwnClimb(), "search-control looks at values in plain JAX"),
-    ],
-)
-def test_what_ones_own_strategy_does_plain_is_noticed(strategy, reason, monkeypatch):
-    there = accelerate.GPU._replace(why_not=lambda perceptron, env: None)
-    monkeypatch.setattr(accelerate, "kernels_here", lambda: there)
-    assert trainer.kernels_used(Settings(search_control=strategy)) == f"fused; {reason}"
-    assert trainer.kernels_used(Settings(search_control="replay")) == "fused"
-    demanded = Settings(search_control=strategy, training=Training(kernels="on"))
-    with pytest.raises(SettingsError, match=f"^Training.kernels = 'on': {reason}; use auto or off"):
-        trainer.Trainer([demanded], [0])
-
-
-def test_a_function_that_was_replaced_is_not_covered():
-    env = GridWorld().build()
-    agent = DQN().build(env.spec)
-    assert agent.covered is agent.perceptron
-    assert agent._replace(init=lambda key: ()).covered is agent.perceptron
-    for name in ("update", "value", "greedy"):
-        changed = agent._replace(**{name: lambda *arguments: None})
-        assert why_not_covered(changed.covered, env).startswith("the agent is not a perceptron")
-
-
 def test_a_projection_of_ones_own_is_not_covered():
     """The kernel would have to guess what it does."""
     env, perceptron = GridWorld().build(), DQN().build(GridWorld().build().spec).perceptron
     assert why_not_covered(perceptron, env) is None
     own = env._replace(project=lambda obs: jnp.clip(obs, 0.25, 0.75))
     assert why_not_covered(perceptron, own) == "GridWorld: kernels know no Π but a Box"
+
+    class Rounded(Box):
+        def __call__(self, obs):
+            return jnp.round(super().__call__(obs), 2)
+
+    rounded = env._replace(project=Rounded(env.spec.low, env.spec.high))
+    assert why_not_covered(perceptron, rounded) == "GridWorld: kernels know no Π but a Box"
 
 
 @pytest.fixture

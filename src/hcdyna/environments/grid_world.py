@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -136,8 +137,11 @@ def at_goal(obs: Array) -> Array:
     return jnp.all(obs >= GOAL)
 
 
-def regions(wall: bool) -> list[tuple[str, float, float, float, float]]:
-    """What stands in the square, to be drawn: name, left, right, bottom, top."""
+def regions(environment: Any) -> list[tuple[str, float, float, float, float]]:
+    """What stands in the square, to be drawn: name, left, right, bottom, top; nothing if these are
+    the settings of another world."""
+    if not isinstance(environment, GridWorld | GridWorldContinuous):
+        return []
     found = [("start", 0.0, START, 0.0, START), ("goal", GOAL, 1.0, GOAL, 1.0)]
-    heights = ((0.0, HOLE[0]), (HOLE[1], 1.0)) if wall else ()
+    heights = ((0.0, HOLE[0]), (HOLE[1], 1.0)) if environment.wall else ()
     return found + [("wall", *WALL, low, high) for low, high in heights]

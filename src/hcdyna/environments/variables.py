@@ -37,6 +37,6 @@ def named_variables(environment: Any, count: int) -> tuple[str, ...]:
     the standard of its name; or else numbers."""
     said = getattr(environment, "variables", ())
     for names in (said, VARIABLES.get(title_of(environment).rpartition(":")[2], ())):
-        if len(names) == count:
+        if isinstance(names, tuple | list) and len(names) == count:
             return tuple(names)
     return tuple(f"variable {number}" for number in range(count))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from hcdyna.dyna import DynaState
 from hcdyna.numerics import ring
 from hcdyna.runs.snapshots import GRID, STARTS
+from hcdyna.search_control.base import queue_of
 from hcdyna.search_control.climbing import climb
 from hcdyna.settings import Settings, agent_of
 from hcdyna.types import Array
@@ -66,7 +67,7 @@ def replay_and_queue(settings: Settings, state: DynaState) -> dict[str, Array]:
     """States drawn from both, and their shares in squares around the upper right corner."""
     replayed = ring.sample(jax.random.key(1), state.replay, SAMPLES).obs
     found = {"replay": replayed.astype(jnp.float16), "replay_share": shares(replayed)}
-    queue = getattr(state.search_control, "queue", None)
+    queue = queue_of(state.search_control)
     if queue is not None:
         queued = ring.sample(jax.random.key(2), queue, SAMPLES)
         found |= {"queue": queued.astype(jnp.float16), "queue_share": shares(queued)}

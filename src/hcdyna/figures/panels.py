@@ -103,12 +103,9 @@ def pack(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
 
 def marks(settings: Settings) -> list[dict[str, Any]]:
     """Outlines of what stands in the world: name, colour and corners."""
-    environment = settings.environment
-    if not isinstance(environment, grid_world.GridWorld | grid_world.GridWorldContinuous):
-        return []
     colours = {"start": "#2f9e44", "goal": "#e8590c", "wall": "#343a40"}
     found = []
-    for name, left, right, bottom, top in grid_world.regions(environment.wall):
+    for name, left, right, bottom, top in grid_world.regions(settings.environment):
         corners = [[left, bottom], [right, bottom], [right, top], [left, top], [left, bottom]]
         found.append({"name": name, "colour": colours[name], "corners": corners})
     return found

@@ -18,6 +18,7 @@ from hcdyna.figures.curves import curves_of, tidy
 from hcdyna.numerics import ring
 from hcdyna.runs.run import Run
 from hcdyna.runs.snapshots import surface_and_climbs
+from hcdyna.search_control.base import queue_of
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import to_act
@@ -113,7 +114,7 @@ def sampled_states(
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Some states of the replay buffer and of the queue; None where there are none."""
     replay_key, queue_key = jax.random.split(jax.random.key(seed))
-    rings = state.replay, getattr(state.search_control, "queue", None)
+    rings = state.replay, queue_of(state.search_control)
     replay, queue = jax.tree.map(jnp.asarray, rings)
     visited = queued = None
     if int(replay.total) > 0:
@@ -145,8 +146,7 @@ def value_surface(
     if queued is not None:
         crosses = {"s": 16, "color": "white", "marker": "+", "linewidths": 0.7, **OUTLINED}
         axes.scatter(queued[:, 0], queued[:, 1], **crosses, label="search-control queue")  # type: ignore[arg-type]
-    if isinstance(settings.environment, grid_world.GridWorld | grid_world.GridWorldContinuous):
-        draw_grid_world(axes, settings.environment.wall)
+    draw_grid_world(axes, settings.environment)
     for number, path in enumerate(paths if picture is not None else ()):
         label = "climbs on V̂" if number == 0 else None
         axes.plot(*path.T, color="#ff4d3d", linewidth=1.6, label=label, zorder=4)
@@ -166,15 +166,19 @@ def draw_heights(axes: Axes, settings: Settings, heights: np.ndarray) -> QuadMes
     return axes.pcolormesh(x, y, heights, shading="gouraud", cmap="viridis", rasterized=True)
 
 
-def draw_grid_world(axes: Axes, wall: bool) -> None:
-    """The wall with its hole, the start and the goal."""
+def draw_grid_world(axes: Axes, environment: Any) -> bool:
+    """The wall with its hole, the start and the goal; False, and nothing, in other worlds."""
+    regions = grid_world.regions(environment)
+    if not regions:
+        return False
     looks: dict[str, Any] = {
         "start": {"color": "#8ee08e"},
         "goal": {"color": "#ffd24a"},
         "wall": {"color": "#3a3a3a", "alpha": 0.85, "linewidth": 0},
     }
-    for name, left, right, bottom, top in grid_world.regions(wall):
+    for name, left, right, bottom, top in regions:
         axes.fill_between([left, right], bottom, top, zorder=3, **looks[name])
     axes.annotate("goal", (0.975, 0.965), ha="center", color="black", size="small", zorder=5)
     axes.annotate("start", (0.06, 0.018), color="white", size="small", zorder=5, **OUTLINED)  # type: ignore[arg-type]
     axes.set_aspect("equal")
+    return True

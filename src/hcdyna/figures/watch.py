@@ -116,8 +116,7 @@ def draw_surface(axes: Axes, agent: TrainedAgent) -> None:
     mesh = draw_heights(axes, agent.settings, heights)
     if mesh is not None:
         colour_bar(axes, mesh)
-    if agent.spec.name in ("GridWorld", "GridWorldContinuous"):
-        draw_grid_world(axes, agent.settings.environment.wall)
+    if draw_grid_world(axes, agent.settings.environment):
         box(axes, (0, 1), (0, 1))
 
 

@@ -40,8 +40,7 @@ def draw_world(axes: Axes, settings: Settings, example: np.ndarray | None, seen:
         "Acrobot": draw_acrobot,
         "MountainCar": draw_mountain_car,
     }
-    if name in ("GridWorld", "GridWorldContinuous"):
-        draw_grid_world(axes, getattr(settings.environment, "wall", True))
+    if draw_grid_world(axes, settings.environment):
         box(axes, (0, 1), (0, 1))
         return walker(axes, lambda states: states.T)
     if spec.table is not None and len(spec.table.lattice) == 2:

@@ -5,6 +5,7 @@ A fast version comes in through a function that is there anyway, the agent's `pl
 """
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -17,13 +18,20 @@ from hcdyna.kernels.cpu import coverage as cpu_coverage
 from hcdyna.kernels.cpu import fit as cpu_fit
 from hcdyna.kernels.cpu import joints, threefry
 from hcdyna.kernels.cpu import plan as cpu_plan
+from hcdyna.kernels.cpu.coverage import widths
 from hcdyna.kernels.cpu.joints import quick_joints
 from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start
-from hcdyna.numerics.packing import PLAIN, Joints
+from hcdyna.numerics.packing import PLAIN, Joints, is_key
+from hcdyna.search_control.climbing import climb_along
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
 from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron
+
+Climb = Callable[..., tuple[Array, Array]]
+"""`climbing.climb_along`, or a faster version of it."""
+WithKeys = Callable[[Any], Any]
+"""A tree of arrays → the same with other keys."""
 
 
 class Accelerated(NamedTuple):
@@ -31,8 +39,8 @@ class Accelerated(NamedTuple):
 
     agent: Agent
     """with `plan`, where there is a fast one"""
-    climb: Callable[[Any], Callable[..., tuple[Array, Array]]] | None
-    """the agent's state → a fast climb on V̂, or None"""
+    climb: Callable[[Any, Callable[[Array], Array]], Climb] | None
+    """the agent's state, its V̂ → a climb that is fast on V̂; None: there is none"""
     said: str
     """for the record: fused, off, or why it is plain, wholly or in part"""
 
@@ -42,7 +50,7 @@ class Kernels(NamedTuple):
 
     why_not: Callable[[Perceptron | None, Environment], str | None]
     """agent, environment → why none can be used for them here; None if some can."""
-    climb_along: Callable[..., tuple[Array, Array]]
+    climb_along: Climb
     plan: Callable[..., tuple[Any, Info]]
     most_rows: int
     """The largest mini-batch that `plan` takes."""
@@ -69,37 +77,66 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
         return Accelerated(agent, None, "off")
     perceptron, kernels = agent.covered, kernels_here()
     reason = kernels.why_not(perceptron, env)
-    reasons = reasons_to_stay_plain(settings, env, kernels) if reason is None else [reason]
-    if choice == "on" and reasons:
-        raise SettingsError(f"Training.kernels = 'on': {reasons[0]}; use auto or off")
-    if reason is not None or perceptron is None or not isinstance(env.project, Box):
+    if reason is None and not begins_as(perceptron, agent, env):
+        reason = "the parameters that the agent begins with are not those of a perceptron of ours"
+    crowded = settings.training.batch_size > kernels.most_rows
+    beside = f"planning is plain with a batch_size over {kernels.most_rows}" if crowded else None
+    if choice == "on":
+        refuse_plain(reason or beside)
+    if reason is not None or perceptron is None or type(env.project) is not Box:
         return Accelerated(agent, None, f"plain: {reason}")
     box, known = env.project, perceptron
 
     def fast_plan(state: Any, batches: Any, count: Array | None) -> tuple[Any, Info]:
         return kernels.plan(known, env, state, batches, count)
 
-    def fast_climb(state: Any) -> Callable[..., tuple[Array, Array]]:
-        def along(noise: Array, start: Array, **how: Any) -> tuple[Array, Array]:
-            return kernels.climb_along(noise, start, state.params, known, env, box, **how)
+    def fast_climb(state: Any, value: Callable[[Array], Array]) -> Climb:
+        def along(noise: Array, start: Array, criterion: Any = value, **how: Any) -> Any:
+            if why_plain(criterion is value, box, how) is not None:
+                given = {"project": box, "skip": None} | how
+                return climb_along(noise, start, criterion, **given)
+            covered = {name: x for name, x in how.items() if name not in ALWAYS_THE_SAME}
+            return kernels.climb_along(noise, start, state.params, known, env, box, **covered)
 
         return along
 
-    if settings.training.batch_size <= kernels.most_rows:
+    if not crowded:
         agent = agent._replace(plan=fast_plan)
-    return Accelerated(agent, fast_climb, "; ".join(["fused", *reasons]))
+    return Accelerated(agent, fast_climb, f"fused; {beside}" if beside else "fused")
 
 
-def reasons_to_stay_plain(settings: Settings, env: Environment, kernels: Kernels) -> list[str]:
-    """What runs plain beside the kernels, and why."""
-    climbs_plain = getattr(settings.search_control, "climbs_plain", lambda env: None)(env)
-    reasons = [f"the climb is plain with {climbs_plain}"] if climbs_plain else []
-    plans_plain = getattr(settings.search_control, "plans_plain", None)
-    if plans_plain:
-        reasons.append(f"planning is plain with {plans_plain}")
-    if settings.training.batch_size > kernels.most_rows:
-        reasons.append(f"planning is plain with a batch_size over {kernels.most_rows}")
-    return reasons
+def begins_as(perceptron: Perceptron | None, agent: Agent, env: Environment) -> bool:
+    """Whether the parameters of an agent, whose `init` may be another one, are such layers."""
+    if perceptron is None:
+        return False
+    if agent.init in perceptron.functions:
+        return True
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    found = [x.shape for x in jax.tree.leaves(getattr(state, "params", None))]
+    layers = pairwise(widths(perceptron, env))
+    return found == [shape for m, n in layers for shape in ((m, n), (n,))]
+
+
+ALWAYS_THE_SAME = ("project", "restarts", "accept_first")
+"""Options of a climb that kernels are not told."""
+
+
+def why_plain(on_value: bool, box: Any, how: dict[str, Any]) -> str | None:
+    """What no kernel does of a climb on V̂ within the box, or not, with such options; None: one
+    does it all."""
+    if not on_value:
+        return "a criterion other than the value"
+    if how.get("project", box) is not box:
+        return "a Π other than the environment's"
+    if how.get("restarts") is not None:
+        return "restarts"
+    return None if how.get("accept_first", True) else "s̃ at the start"
+
+
+def refuse_plain(reason: str | None) -> None:
+    """Raise SettingsError with the reason to run plain, if there is one."""
+    if reason is not None:
+        raise SettingsError(f"Training.kernels = 'on': {reason}; use auto or off")
 
 
 def fit_for(settings: Settings) -> FitFor | None:
@@ -112,13 +149,29 @@ def joints_for(settings: Settings) -> Joints:
     return PLAIN if settings.training.kernels == "off" else quick_joints()
 
 
-def quick_key(settings: Settings, key: Key) -> Key:
-    """The same key, from which one draws the same numbers faster where that is possible."""
-    return key if settings.training.kernels == "off" else threefry.quick(key)
+def keys_for(settings: Settings, program: Callable, *like: Any) -> tuple[WithKeys, Any]:
+    """How the keys in the first argument of a program are exchanged for ones that draw the same
+    numbers faster, where that is possible; and the shapes of what it returns for such arguments."""
+
+    def shapes(with_keys: WithKeys) -> Any:
+        return jax.eval_shape(lambda tree, *more: program(with_keys(tree), *more), *like)
+
+    if settings.training.kernels != "off":
+        try:
+            return quick_keys, shapes(quick_keys)
+        except NotImplementedError:  # a part draws what needs JAX's own keys, as jax.random.poisson
+            pass
+    return usual_keys, shapes(usual_keys)
 
 
-usual_key = threefry.usual
-"""A quick key → the same one as JAX's own, to be kept."""
+def quick_keys(tree: Any) -> Any:
+    """The same tree with quick keys."""
+    return jax.tree.map(lambda x: threefry.quick(x) if is_key(x) else x, tree)
+
+
+def usual_keys(tree: Any) -> Any:
+    """The same tree with JAX's own keys, to be kept."""
+    return jax.tree.map(lambda x: threefry.usual(x) if is_key(x) else x, tree)
 
 
 def after(done: Iterable[Array], key: Key, state: Any = ()) -> tuple[Key, Any]:

@@ -5,8 +5,8 @@ from hcdyna.kernels.library import CannotBuild
 from hcdyna.types import Box, Environment, Perceptron
 
 HIDDEN = (32, 64)
-MOST_VARIABLES = 8
-MOST_ACTIONS = 8
+MOST = 8
+"""State variables, and actions."""
 MOST_ROWS = 64
 """Larger mini-batches would not fit into a multiprocessor's shared memory."""
 
@@ -14,7 +14,7 @@ MOST_ROWS = 64
 def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
     """Why no kernel can be used here for an agent on an environment; None if some can."""
     reason = build.why_not() or why_not_covered(perceptron, env)
-    if reason is None and perceptron is not None and isinstance(env.project, Box):
+    if reason is None and perceptron is not None and type(env.project) is Box:
         try:
             build.target("climb", NORMALISE=1, PAIRS=env.project.pairs, **sizes(perceptron, env))
         except CannotBuild as error:
@@ -24,7 +24,6 @@ def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
 
 def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | None:
     """Why the kernels do not cover an agent on an environment; None if they do."""
-    spec = env.spec
     if perceptron is None:
         return "the agent is not a perceptron of ours with discrete actions, as it was built"
     if len(perceptron.hidden) != 2 or len(set(perceptron.hidden)) != 1:
@@ -35,12 +34,19 @@ def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | No
         return (
             "double, loss, max_gradient or target_rate: kernels for GPUs know DQN as it was in 2015"
         )
+    return why_not_there(env, MOST)
+
+
+def why_not_there(env: Environment, most: int) -> str | None:
+    """Why no kernel covers an environment, where they take so many variables and as many actions;
+    None if one does."""
+    spec = env.spec
     if spec.num_states is not None or spec.num_actions is None:
         return f"{spec.name}: kernels need continuous states and discrete actions"
-    if not isinstance(env.project, Box):
+    if type(env.project) is not Box:
         return f"{spec.name}: kernels know no Π but a Box"
-    if spec.low.shape[0] > MOST_VARIABLES or (spec.num_actions or 0) > MOST_ACTIONS:
-        return f"{spec.name}: kernels take up to 8 variables and 8 actions"
+    if max(spec.low.shape[0], spec.num_actions) > most:
+        return f"{spec.name}: kernels take up to {most} variables and {most} actions"
     return None
 
 

@@ -97,9 +97,7 @@ def ensemble(
         # Of a single member as it would be alone.
         keys = key[None] if members == 1 else jax.random.split(key, members)
         params = for_each(network.init, (0,))(keys)
-        obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
-        blank = Transition(obs, jnp.asarray(spec.example_action()), real, real, obs)
-        rare = ring.init(blank, RARE_KEPT) if settings.normalise else ()
+        rare = ring.of_steps(spec, RARE_KEPT) if settings.normalise else ()
         paid = pay.init() if settings.normalise else ()
         can = skill.init() if judges_itself else ()
         return ModelState(params, adam.init(params), scales.init(2 * d + 1), rare, paid, can)

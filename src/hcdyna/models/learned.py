@@ -100,5 +100,6 @@ class LearnedModel:
             return None
         raise SettingsError(
             f"LearnedModel.ends = 'known': {env.spec.name} does not tell which states end an "
-            f"episode; use learned, or give a function with Hosted({env.spec.name!r}, terminal=…)"
+            "episode; use learned, or give it a function: Environment.terminal, or "
+            f"Hosted({env.spec.name!r}, terminal=…)"
         )

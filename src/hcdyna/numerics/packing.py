@@ -112,5 +112,19 @@ def raw(leaf: Any) -> Array:
     return jax.random.key_data(leaf) if is_key(leaf) else jnp.asarray(leaf)
 
 
+def at_hand(leaf: Any) -> Any:
+    """An array on the host; a key stays one of JAX's, since NumPy has none."""
+    return leaf if is_key(leaf) else np.asarray(leaf)
+
+
+def zeros_like(shape: Any) -> Any:
+    """Zeros of this shape and type on the host, or keys made of zeros."""
+    if not is_key(shape):
+        return np.zeros(shape.shape, shape.dtype)
+    numbers = jax.eval_shape(jax.random.key_data, shape)
+    return jax.random.wrap_key_data(jnp.zeros(numbers.shape, numbers.dtype))
+
+
 def is_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    """Whether it is a key of JAX; numbers of Python may be leaves, too."""
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

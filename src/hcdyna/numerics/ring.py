@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna.numerics.randomness import below
-from hcdyna.types import Array, Key
+from hcdyna.types import Array, Key, Spec, Transition
 
 
 class Ring(NamedTuple):
@@ -28,6 +28,12 @@ def init(item: Any, capacity: int) -> Ring:
     """An empty ring for items shaped like `item`."""
     data = jax.tree.map(lambda x: jnp.zeros((capacity, *jnp.shape(x)), jnp.result_type(x)), item)
     return Ring(data, jnp.zeros((), jnp.int32))
+
+
+def of_steps(spec: Spec, capacity: int) -> Ring:
+    """An empty ring for transitions."""
+    obs, real = jnp.asarray(spec.example_obs()), jnp.zeros(())
+    return init(Transition(obs, jnp.asarray(spec.example_action()), real, real, obs), capacity)
 
 
 def extend(ring: Ring, items: Any, keep: Array) -> Ring:

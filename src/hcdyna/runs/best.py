@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from hcdyna.gymnasium.theirs.environment import is_scaled
 from hcdyna.runs.checkpoint import on_host
 from hcdyna.runs.policy_file import SCALE, filled, named_leaves, state_and_read
 from hcdyna.runs.progress import Progress
@@ -88,5 +89,4 @@ class Best:
 
 def read_by_policy(settings: Settings) -> set[str]:
     """The names of what is kept of an agent."""
-    scaled = getattr(settings.environment, "scaling", False)
-    return state_and_read(settings)[1] | ({SCALE} if scaled else set())
+    return state_and_read(settings)[1] | ({SCALE} if is_scaled(settings.environment) else set())

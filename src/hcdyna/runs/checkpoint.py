@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hcdyna.numerics.packing import is_key, raw
 from hcdyna.numerics.ring import Ring
 from hcdyna.settings.errors import RunError
 
@@ -32,8 +33,7 @@ def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
                 name = f"{path}.data{jax.tree_util.keystr(inner)}"
                 arrays[name] = on_host(rows, agents, used)
         else:
-            raw = jax.random.key_data(leaf) if _is_key(leaf) else leaf
-            arrays[path] = on_host(raw, agents)
+            arrays[path] = on_host(raw(leaf), agents)
     return arrays
 
 
@@ -74,15 +74,15 @@ def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
     def restore(path: str, leaf: Any) -> Any:
         if isinstance(leaf, Ring):
             return restore_ring(path, leaf)
-        if _is_key(leaf):
-            raw = jax.eval_shape(jax.random.key_data, leaf)
-            if path in arrays and arrays[path].shape[1:] != raw.shape[1:]:
+        if is_key(leaf):
+            numbers = jax.eval_shape(raw, leaf)
+            if path in arrays and arrays[path].shape[1:] != numbers.shape[1:]:
                 config: Any = jax.config
                 raise RunError(
                     f"checkpoint: {path} is not a key of JAX_DEFAULT_PRNG_IMPL = "
                     f"{config.jax_default_prng_impl}; the run was begun with another"
                 )
-            return find(path, raw.shape[1:], raw.dtype)
+            return find(path, numbers.shape[1:], numbers.dtype)
         return find(path, leaf.shape[1:], leaf.dtype)
 
     _, structure = jax.tree.flatten(like, is_leaf=_is_ring)
@@ -96,7 +96,7 @@ def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
 def with_keys(state: Any, like: Any) -> Any:
     """Turn raw random keys into JAX's typed ones where `like` has such."""
     return jax.tree.map(
-        lambda x, shape: jax.random.wrap_key_data(jnp.asarray(x)) if _is_key(shape) else x,
+        lambda x, shape: jax.random.wrap_key_data(jnp.asarray(x)) if is_key(shape) else x,
         state,
         like,
     )
@@ -118,7 +118,3 @@ def _leaves(tree: Any) -> list[tuple[str, Any]]:
 
 def _is_ring(x: Any) -> bool:
     return isinstance(x, Ring)
-
-
-def _is_key(x: Any) -> bool:
-    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)

@@ -8,6 +8,7 @@ import numpy as np
 
 from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.numerics import memory
+from hcdyna.numerics.packing import at_hand
 from hcdyna.runs.episodes import AFTERWARDS, checked_episodes, checked_epsilon, run_episode
 from hcdyna.runs.playing import returns_and_lengths
 from hcdyna.runs.trained import TrainedAgent
@@ -27,7 +28,7 @@ def evaluate(
     episodes, first = checked_episodes(episodes), settings[0]
     epsilon = checked_epsilon(first.evaluation.epsilon if epsilon is None else epsilon)
     count = len(settings) * len(seeds)
-    states, scales = jax.tree.map(lambda x: np.asarray(x)[:count], (agents, scale))
+    states, scales = jax.tree.map(lambda x: at_hand(x)[:count], (agents, scale))
     seed_of_agent = np.tile(np.array(seeds, np.uint32), len(settings))
     if on_host(first.environment) is not None:
         players = [

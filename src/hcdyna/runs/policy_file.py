@@ -19,6 +19,7 @@ from safetensors.numpy import save as to_bytes
 
 from hcdyna.numerics.devices import start
 from hcdyna.numerics.files import write
+from hcdyna.numerics.packing import zeros_like
 from hcdyna.runs.episodes import behave
 from hcdyna.settings import Settings, agent_of
 from hcdyna.settings.errors import RunError, SettingsError
@@ -135,7 +136,10 @@ def state_and_read(settings: Settings) -> tuple[Any, set[str]]:
 def filled(like: Any, tensors: dict[str, np.ndarray]) -> Any:
     """A state with these leaves; what the policy doesn't read (targets, moments of Adam, …) and so
     was not kept is 0."""
-    leaves = [tensors.get(n, np.zeros(x.shape, x.dtype)) for n, x in named_leaves(like).items()]
+    leaves = [
+        tensors[name] if name in tensors else zeros_like(x)
+        for name, x in named_leaves(like).items()
+    ]
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import jax
 import numpy as np
 
+from hcdyna.numerics.packing import at_hand
 from hcdyna.runs.diagnosis import Diagnosis, diagnose
 from hcdyna.runs.evaluating import evaluate
 from hcdyna.runs.frames import frame_of
@@ -174,7 +175,7 @@ class Run:
 
     def _state_and_scale(self, seed: int, setting: int) -> tuple[Any, Any]:
         index, life = self._index(seed, setting), self.final()
-        return jax.tree.map(lambda x: np.asarray(x[index]), (life.dyna, life.scale))
+        return jax.tree.map(lambda x: at_hand(x[index]), (life.dyna, life.scale))
 
     def _index(self, seed: int, setting: int) -> int:
         """The number of an agent among all of them."""
@@ -239,10 +240,9 @@ class Run:
         """Why planning did, or didn't, help the final agents of one setting: a table to print, its
         numbers, and the cause in one or two sentences."""
         self._demand_setting(setting)
-        first, final = setting * len(self.seeds), self.final()
-        life = final._replace(key=())  # a typed key has no NumPy array
+        first, life = setting * len(self.seeds), self.final()
         lives = [
-            jax.tree.map(lambda x, i=first + number: np.asarray(x[i]), life)
+            jax.tree.map(lambda x, i=first + number: at_hand(x[i]), life)
             for number in range(len(self.seeds))
         ]
         return diagnose(to_act(self.settings[setting]), self.seeds, lives)

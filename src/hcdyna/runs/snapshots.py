@@ -11,7 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hcdyna.gymnasium.theirs.environment import is_scaled
+from hcdyna.numerics.packing import at_hand
 from hcdyna.runs.store import Store
+from hcdyna.search_control.base import queue_of
 from hcdyna.search_control.climbing import climb
 from hcdyna.settings import Settings, agent_of
 
@@ -36,8 +39,8 @@ class Snapshots:
         self.env = settings.environment.build()
         spec = self.env.spec
         bounded = bool(np.isfinite([spec.low, spec.high]).all())
-        scaled = getattr(settings.environment, "scaling", False)  # the agent knows another box
-        self.surface = spec.num_states is None and spec.low.shape == (2,) and bounded and not scaled
+        same = bounded and not is_scaled(settings.environment)  # else the agent knows another box
+        self.surface = spec.num_states is None and spec.low.shape == (2,) and same
         agent = agent_of(settings, self.env.spec)
         self.look = jax.jit(partial(surface_and_climbs, self.env, agent.value))
 
@@ -50,11 +53,11 @@ class Snapshots:
         # Whoever looks at it later must not have to build the environment for that.
         arrays = {"low": spec.low, "high": spec.high}
         arrays["replay"] = some(rng, dyna.replay.data.obs, dyna.replay.total)
-        queue = getattr(dyna.search_control, "queue", None)
+        queue = queue_of(dyna.search_control)
         if queue is not None and int(queue.total[0]) > 0:
             arrays["queue"] = some(rng, queue.data, queue.total)
         if self.surface:
-            first = jax.tree.map(lambda x: np.asarray(x[0]), dyna.agent)
+            first = jax.tree.map(lambda x: at_hand(x[0]), dyna.agent)
             found = zip(("values", "climbs"), self.look(first), strict=True)
             arrays |= {name: np.asarray(x) for name, x in found}
         self.store.save_snapshot(step, arrays)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
+
 from hcdyna.numerics import ring
-from hcdyna.search_control.climbing import climb_along
 from hcdyna.types import Array, Info, Key, Pair, Rows, Scene, SearchControl, Transition
 
 
@@ -29,6 +30,13 @@ class Queued(NamedTuple):
 
     queue: ring.Ring
     statistics: Any
+
+
+def queue_of(state: Any) -> ring.Ring | None:
+    """The queue of states in a strategy's state, for whoever looks on; None: it has none."""
+    found = getattr(state, "queue", None)
+    of_states = isinstance(found, ring.Ring) and jax.tree_util.all_leaves([found.data])
+    return found if of_states else None
 
 
 def queued(
@@ -70,7 +78,7 @@ def with_value(strategy: SearchControl, value: Callable[[Array], Array]) -> Sear
     sample = strategy.sample
 
     def seen(scene: Scene) -> Scene:
-        climb = partial(climb_along, criterion=value, project=scene.env.project, skip=None)
+        climb = scene.climb and partial(scene.climb, criterion=value)
         return scene._replace(value=value, climb=climb)
 
     return strategy._replace(

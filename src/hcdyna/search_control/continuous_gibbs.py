@@ -54,16 +54,9 @@ class ContinuousGibbs:
                 f"search_control = continuous_gibbs: method = grid needs two state variables, and "
                 f"{env.spec.name} has {d}; use langevin"
             )
-        if self._has_chains(env):
+        if self.method == "langevin" or d != 2:
             return self._along_chains()
         return drawn(self._on_grid)
-
-    def climbs_plain(self, env: Environment) -> str | None:
-        """Fast climbs are on V̂ itself, and not on V̂/T."""
-        return "Langevin chains on V̂/T" if self._has_chains(env) else None
-
-    def _has_chains(self, env: Environment) -> bool:
-        return self.method == "langevin" or env.spec.low.shape[0] != 2
 
     def _on_grid(self, key: Key, scene: Scene, n: int) -> Array:
         cell_key, jitter_key = jax.random.split(key)

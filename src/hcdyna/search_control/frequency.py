@@ -45,10 +45,6 @@ class Frequency:
 
         return climbing._replace(update=update)
 
-    def climbs_plain(self, env: Environment) -> str:
-        """Fast climbs are on V̂ alone."""
-        return "the frequency of V̂"
-
 
 def frequency(value: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """obs [d] → ‖∇V‖² + ‖∇²V‖², in reverse mode, since networks may have a `custom_vjp`."""

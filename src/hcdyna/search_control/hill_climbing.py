@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
@@ -95,7 +94,8 @@ class HillClimbing:
             name = env.spec.name
             raise SettingsError(
                 f"search_control = hill_climbing: skip_terminal = True, but {name} does not tell "
-                f"which states end an episode; give it a function: Hosted({name!r}, terminal=…)"
+                "which states end an episode; give it a function: Environment.terminal, or "
+                f"Hosted({name!r}, terminal=…)"
             )
         return queued(
             self._propose,
@@ -114,14 +114,6 @@ class HillClimbing:
         tries = self.steps > 0 and self.max_accepted != 0
         return tries and self.accept_first and self._skip(env) is None
 
-    def climbs_plain(self, env: Environment) -> str | None:
-        """What keeps fused kernels from climbing: they climb V̂ from one start, and s̃ = ∞."""
-        if self.criterion is not None:
-            return "a criterion other than the value"
-        if self.restart:
-            return "restarts"
-        return None if self.accept_first else "s̃ at the start"
-
     def _observe(self, visited: Visited, transition: Transition) -> Visited:
         beta = self.beta if self.threshold == "moving" else None
         move = moments.distance(transition.next_obs, transition.obs)
@@ -129,17 +121,6 @@ class HillClimbing:
             moments.update(visited.moments, transition.obs),
             moments.update_move(visited.move, move, beta),
         )
-
-    def _along(self, key: Key, scene: Scene) -> Callable[..., tuple[Array, Array]]:
-        """The climb on V̂ that the scene offers, or a plain one on something else."""
-        skip = self._skip(scene.env)
-        if self.climbs_plain(scene.env) is None and scene.climb is not None:
-            return partial(scene.climb, skip=skip)
-        criterion = scene.value
-        if self.criterion is not None:
-            criterion = self.criterion(jax.random.fold_in(key, CRITERION), scene)
-        plain = partial(climb_along, criterion=criterion, project=scene.env.project, skip=skip)
-        return partial(plain, accept_first=self.accept_first)
 
     def _propose(self, key: Key, visited: Visited, scene: Scene) -> tuple[Array, Array, Info]:
         start_key, shake_key, climb_key = jax.random.split(key, 3)
@@ -156,22 +137,28 @@ class HillClimbing:
         start = ring.sample(start_key, scene.replay, 1).obs[0]
         if self.noisy_start:
             start = project(start + drawn(shake_key, 1)[0])
-        more = {}
+        again = None
         if self.restart:
             again_key, shake_key = jax.random.split(jax.random.fold_in(key, RESTART))
             again = ring.sample(again_key, scene.replay, self.steps).obs
             if self.noisy_start:
                 again = jax.vmap(project)(again + drawn(shake_key, self.steps))
-            more = {"restarts": again}
-        states, accepted = self._along(key, scene)(
+        criterion = scene.value
+        if self.criterion is not None:
+            criterion = self.criterion(jax.random.fold_in(key, CRITERION), scene)
+        states, accepted = (scene.climb or climb_along)(
             drawn(climb_key, self.steps),
             start,
+            criterion=criterion,
             covariance=covariance,
             step_size=self.step_size,
             normalise=self.normalise,
+            project=project,
             threshold=visited.move.average,
+            skip=self._skip(scene.env),
             max_accepted=self.max_accepted,
-            **more,
+            restarts=again,
+            accept_first=self.accept_first,
         )
         # The mean of this over steps is the share of climbs that met the edge of the box.
         hit_edge = jnp.any((states <= spec.low) | (states >= spec.high)).astype(jnp.float32)

@@ -21,7 +21,6 @@ class PrioritisedReplay:
     """β: weights (lowest p / p)^β correct for non-uniform sampling, fully with 1; 0: no weights."""
     floor: float = number(0.01, above=0)
     """Added to |δ|, so that every transition can be drawn."""
-    plans_plain = "whole transitions"
 
     def __post_init__(self) -> None:
         check(self)

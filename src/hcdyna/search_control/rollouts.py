@@ -22,7 +22,6 @@ class Rollouts:
     """states: queue the states of a rollout. steps: a row is a rollout, s₀, a₀, Σγⁱr, γʰ, s_h."""
     queue_size: int = number(100_000, at_least=1, at_most=MOST)
     """Capacity of the search-control queue in states; the oldest leave first."""
-    plans_plain = property(lambda self: "whole transitions" * (self.outcomes == "steps"))
 
     def __post_init__(self) -> None:
         check(self)

@@ -43,10 +43,6 @@ class TDError:
 
         return climbing._replace(update=update)
 
-    def climbs_plain(self, env: Environment) -> str:
-        """Fast climbs are on V̂ alone."""
-        return "the TD error"
-
 
 def log_td_error(key: Key, scene: Scene, obs: Array) -> Array:
     """log(|ŷ − V̂(s)| + 1e-5); ŷ = r + γV′(s′) of the greedy action is held constant in s."""

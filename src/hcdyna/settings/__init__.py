@@ -9,6 +9,7 @@ from hcdyna.settings.core import agent_of as agent_of
 from hcdyna.settings.core import built as built
 from hcdyna.settings.core import evaluated_after as evaluated_after
 from hcdyna.settings.core import evaluations_until as evaluations_until
+from hcdyna.settings.core import part_of as part_of
 from hcdyna.settings.core import traced_numbers as traced_numbers
 from hcdyna.settings.core import with_numbers as with_numbers
 from hcdyna.settings.fields import check as check

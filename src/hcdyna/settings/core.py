@@ -206,6 +206,12 @@ def _copy(value: Any, changes: Any) -> Any:
     return new
 
 
+def part_of(settings: Settings, choice: str, env: Any, **more: Any) -> Any:
+    """The agent, model or search-control that some settings build for an environment."""
+    given = {"env": env, "spec": env.spec, "training": settings.training, **more}
+    return built(getattr(settings, choice), given)
+
+
 def agent_of(settings: Settings, spec: Any) -> Any:
     """The agent that some settings build for an environment, as evaluations see it."""
     agent = built(settings.agent, {"spec": spec, "training": settings.training})

@@ -10,13 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from hcdyna.numerics.devices import compiler_options
+from hcdyna.numerics.packing import raw
 from hcdyna.numerics.rounding import WITHOUT_FUSED_MULTIPLY_ADD
-from hcdyna.settings import Settings, Training, built, traced_numbers, with_numbers
-from hcdyna.settings.errors import words_of
+from hcdyna.settings import Settings, Training, part_of, traced_numbers, with_numbers
+from hcdyna.settings.errors import SettingsError, words_of
 from hcdyna.testing.examples import FEW, ROWS
-from hcdyna.types import Environment
+from hcdyna.types import Agent, Environment, Model, SearchControl
 
 Numbers = dict[str, Any]
+KINDS = {"agent": Agent, "model": Model, "search_control": SearchControl}
 Make = Callable[[Numbers], Any]
 
 
@@ -30,11 +32,11 @@ def traced(choice: str, part: Any, env: Environment) -> tuple[Make, Numbers]:
     plain = {path: x for path, x in own if path.split(".")[0] in (choice, "training")}
 
     def make(numbers: Numbers) -> Any:
-        now = with_numbers(settings, numbers)
-        given = {"env": env, "spec": env.spec, "training": now.training}
-        return built(getattr(now, choice), given)
+        return part_of(with_numbers(settings, numbers), choice, env)
 
-    make(plain)  # here it may refuse the environment, with a SettingsError
+    made = make(plain)  # here it may refuse the environment, with a SettingsError
+    kind = KINDS[choice]
+    assert isinstance(made, kind), f"build: a {type(made).__name__}, not a {kind.__name__}"
     return make, for_each({path: jnp.float32(x) for path, x in plain.items()})
 
 
@@ -63,7 +65,9 @@ def pure(function: Callable, args: tuple, what: str) -> Any:
             "float() or NumPy; use jax.numpy, or declare the field number(…, static=True); in "
             "`build`, make what must be known beforehand with NumPy alone"
         ) from error
-    except TypeError as error:
+    except SettingsError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
         raise AssertionError(f"{what}: {words_of(error)}") from error
     alone = jax.jit(jax.vmap(counted), compiler_options=options)
     for i in range(FEW):
@@ -84,7 +88,7 @@ def agree(a: Any, b: Any, what: str, same_bits: bool = False) -> None:
     exact = same_bits and WITHOUT_FUSED_MULTIPLY_ADD in os.environ.get("XLA_FLAGS", "")
     exact = exact and jax.default_backend() == "cpu"
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        x, y = np.asarray(x), np.asarray(y)
+        x, y = np.asarray(raw(x)), np.asarray(raw(y))
         assert x.shape == y.shape, f"{what}: {x.shape}, not {y.shape}"
         near = (0.0, 0.0) if exact else (2e-4, 2e-5)
         equal = np.allclose(x, y, *near, equal_nan=True)

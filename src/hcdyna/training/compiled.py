@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hcdyna.dyna import DynaState, build
-from hcdyna.kernels.accelerate import after, quick_key, usual_key
+from hcdyna.kernels.accelerate import after, keys_for, usual_keys
 from hcdyna.numerics.devices import compiler_options, most_turns_at_once
 from hcdyna.numerics.randomness import below
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS, Budget, budget_of
@@ -175,11 +175,8 @@ def advance(
 ) -> tuple[AgentLife, Info]:
     """`length` time steps of one agent, and the mean of their diagnostics."""
     step = functools.partial(time_step, *of_agent(static, numbers), warm_up)
-    try:
-        _, shapes = jax.eval_shape(step, life)
-    except NotImplementedError:  # a part draws what needs JAX's own keys, as jax.random.poisson
-        step = functools.partial(step, quick=False)
-        _, shapes = jax.eval_shape(step, life)
+    with_keys, (_, shapes) = keys_for(static, step, life)
+    life = with_keys(life)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), shapes)
 
     def body(_: Array, carry: tuple[AgentLife, Info]) -> tuple[AgentLife, Info]:
@@ -194,17 +191,15 @@ def advance(
         life, total = jax.lax.fori_loop(0, length, body, (life, zeros))
     # Spelt out, since XLA may or may not divide in this way, and the bits would depend on it.
     share = 1.0 / length
-    return life, jax.tree.map(lambda x: x * share, total)
+    return usual_keys(life), jax.tree.map(lambda x: x * share, total)
 
 
 def time_step(
-    settings: Settings, budget: Budget, warm_up: bool, life: AgentLife, quick: bool = True
+    settings: Settings, budget: Budget, warm_up: bool, life: AgentLife
 ) -> tuple[AgentLife, Info]:
-    """Act, see what happens, learn from it (in warm-up: act at random and only remember). With
-    `quick` keys, random numbers are drawn faster where that is possible."""
+    """Act, see what happens, learn from it (in warm-up: act at random and only remember)."""
     env, dyna = build(settings, budget)
-    key = quick_key(settings, life.key) if quick else life.key
-    key, act_key, env_key, learn_key, reset_key = jax.random.split(key, 5)
+    key, act_key, env_key, learn_key, reset_key = jax.random.split(life.key, 5)
     if warm_up:
         action = random_action(act_key, env.spec)
     else:
@@ -219,7 +214,7 @@ def time_step(
     episode_step = life.episode_step + 1
     over = outcome.terminated | (episode_step >= env.spec.time_limit)
     obs = jnp.where(over, env.reset(reset_key), outcome.next_obs)
-    return AgentLife(usual_key(key), dyna_state, obs, jnp.where(over, 0, episode_step)), info
+    return AgentLife(key, dyna_state, obs, jnp.where(over, 0, episode_step)), info
 
 
 def random_action(key: Key, spec: Spec) -> Array:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from hcdyna.numerics import ring
 from hcdyna.runs.episodes import run_episode
-from hcdyna.settings import Settings, agent_of, built
+from hcdyna.settings import Settings, agent_of, part_of
 from hcdyna.types import Array, Environment, Info, Key
 
 STREAM = 0x45564C
@@ -49,8 +49,7 @@ def model_errors(key: Key, env: Environment, settings: Settings, state: Any) -> 
         return {}
     replay_key, model_key = jax.random.split(key)
     rows = ring.sample(replay_key, state.replay, TRIED)
-    given = {"env": env, "spec": env.spec, "training": settings.training}
-    predict = jax.vmap(built(settings.model, given).predict, (0, None, 0, 0))
+    predict = jax.vmap(part_of(settings, "model", env).predict, (0, None, 0, 0))
     outcome = predict(jax.random.split(model_key, TRIED), state.model, rows.obs, rows.action)
     real, wrong = (
         jnp.sqrt(jnp.mean(jnp.square((x - y).reshape(TRIED, -1).astype(jnp.float32)), axis=0))

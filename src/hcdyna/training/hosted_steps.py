@@ -7,7 +7,6 @@ import jax.numpy as jnp
 
 from hcdyna.dyna import build
 from hcdyna.gymnasium.theirs.seen import as_seen
-from hcdyna.kernels.accelerate import quick_key, usual_key
 from hcdyna.settings import Settings, agent_of
 from hcdyna.training.compiled import AgentLife, Numbers, of_agent, random_action
 from hcdyna.training.evaluation import STREAM, model_errors
@@ -43,7 +42,7 @@ def world_now(static: Settings, life: AgentLife) -> Environment:
 
 def choose(static: Settings, warm_up: bool, life: AgentLife, numbers: Numbers) -> Array:
     """The action of the behaviour policy."""
-    _, act_key, _ = jax.random.split(quick_key(static, life.key), 3)
+    _, act_key, _ = jax.random.split(life.key, 3)
     env, dyna = build(*of_agent(static, numbers), world_now(static, life))
     if warm_up:
         return random_action(act_key, env.spec)
@@ -60,7 +59,7 @@ def time_step(
     news: Array,
 ) -> tuple[AgentLife, Info, Array]:
     """Learn from what the action led to, and choose the next one."""
-    key, _, learn_key = jax.random.split(quick_key(static, life.key), 3)
+    key, _, learn_key = jax.random.split(life.key, 3)
     d = (len(news) - 3) // 2
     obs, start, (reward, terminated, over) = news[:d], news[d : 2 * d], news[2 * d :]
     low, high = life.seen
@@ -72,20 +71,18 @@ def time_step(
     learn = dyna.observe if warm_up else dyna.learn
     state, info = learn(learn_key, life.dyna, transition)
     episode_step = jnp.where(over > 0, 0, life.episode_step + 1)
-    life = life._replace(key=usual_key(key), dyna=state, obs=start, episode_step=episode_step)
+    life = life._replace(key=key, dyna=state, obs=start, episode_step=episode_step)
     info = {name: x.astype(jnp.float32) for name, x in info.items()}
     total = info if total is None else jax.tree.map(jnp.add, total, info)
     return life, total, choose(static, warm_up, life, numbers)
 
 
-def actor(
-    static: Settings, life: AgentLife, numbers: Numbers, step: Array, episode: Array
-) -> Actor:
+def actor(life: AgentLife, numbers: Numbers, step: Array, episode: Array) -> Actor:
     """What one evaluation episode needs of an agent, after `step` steps."""
-    key = quick_key(static, life.key)
+    key = life.key
     for number in (STREAM, step, episode):
         key = jax.random.fold_in(key, number)
-    return Actor(usual_key(key), life.dyna.agent, life.seen, life.scale, numbers)
+    return Actor(key, life.dyna.agent, life.seen, life.scale, numbers)
 
 
 def test_action(static: Settings, actor: Actor, obs: Array, turn: Array) -> Array:
@@ -95,7 +92,7 @@ def test_action(static: Settings, actor: Actor, obs: Array, turn: Array) -> Arra
     agent = agent_of(settings, env.spec)
     if env.spec.num_actions is None:
         return agent.greedy(actor.agent, obs)
-    key = jax.random.fold_in(quick_key(static, actor.key), turn)
+    key = jax.random.fold_in(actor.key, turn)
     return agent.act(key, actor.agent, obs, settings.evaluation.epsilon)
 
 

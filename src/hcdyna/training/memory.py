@@ -1,5 +1,6 @@
 """How much memory a run needs, before anything is compiled."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -8,12 +9,13 @@ import jax
 import jax.numpy as jnp
 
 from hcdyna.dyna import build
+from hcdyna.numerics import ring
 from hcdyna.numerics.memory import amount, available, demand, free_memory, size, working
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 from hcdyna.training.evaluation import evaluate_agent
-from hcdyna.types import Transition
 
 KNOWN: dict[Settings, tuple[int, int]] = {}
 """`in_a_step` of programs that were asked for before: it takes a third of a second."""
@@ -43,10 +45,10 @@ def demand_enough(shapes: Any, static: Settings, settings: Settings, agents: int
         KNOWN[static] = in_a_step(settings)
     learning, playing = KNOWN[static]
     parts = needed(shapes) | {"a time step": agents * learning, "an evaluation": agents * playing}
-    queue_size = getattr(settings.search_control, "queue_size", None)
+    queues = queue_sizes(settings.search_control, "search_control")
     advice = {
         "replay": f"training.replay_size = {training.replay_size}",
-        "search-control": f"search_control.queue_size = {queue_size}",
+        "search-control": next(queues, "the sizes of search-control"),
         "the rest": "the sizes of the networks",
         "a time step": f"training.planning_steps = {training.planning_steps}, training.batch_size "
         f"= {training.batch_size}, or the sizes of search-control and networks",
@@ -60,6 +62,14 @@ def demand_enough(shapes: Any, static: Settings, settings: Settings, agents: int
     demand({"curves": curves}, free_memory(), advice, agents)
 
 
+def queue_sizes(part: Any, at: str) -> Iterator[str]:
+    """The fields of a strategy, and of those that it is made of, that say how long a queue is."""
+    for name, value in fields_of(part).items():
+        if name == "queue_size":
+            yield f"{at}.{name} = {value}"
+        yield from queue_sizes(value, f"{at}.{name}")
+
+
 def in_a_step(settings: Settings) -> tuple[int, int]:
     """Bytes that a time step of learning, and an evaluation, take for one agent beside its state.
 
@@ -67,11 +77,10 @@ def in_a_step(settings: Settings) -> tuple[int, int]:
     compiled, and need less memory than the plain programs.
     """
     settings = replace(settings, training=replace(settings.training, kernels="off"))
-    env, dyna = build(settings)
-    obs, real = jnp.asarray(env.spec.example_obs()), jnp.zeros(())
-    transition = Transition(obs, jnp.asarray(env.spec.example_action()), real, real, obs)
+    _, dyna = build(settings)
     key = jax.eval_shape(lambda: jax.random.key(0))
     state = jax.eval_shape(dyna.init, key)
+    transition = jax.eval_shape(ring.newest, state.replay)
     rings = (state.replay, state.search_control)  # written in place
     learning = working(dyna.learn, key, state, transition, in_place=rings)
     try:

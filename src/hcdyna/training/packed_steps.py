@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hcdyna.kernels.accelerate import joints_for
+from hcdyna.kernels.accelerate import joints_for, keys_for
 from hcdyna.numerics.devices import compiler_options
 from hcdyna.numerics.packing import Packed, Packing
 from hcdyna.settings import Settings
@@ -34,19 +34,24 @@ class PackedSteps:
         self.agents = len(life.obs)
         like, like_numbers = of_one(life), of_one(numbers)
         news = jax.ShapeDtypeStruct((2 * like.obs.size + 3,), jnp.float32)
-        act = partial(choose, static, warm_up)
-        action = jax.eval_shape(act, like, like_numbers)
-        _, self.info, _ = jax.eval_shape(
-            partial(time_step, static, warm_up), like, like_numbers, None, action, news
-        )
+
+        def first(life: AgentLife, numbers: Numbers, news: Array) -> tuple[Array, Info]:
+            """The first action, and the diagnostics of what it leads to."""
+            action = choose(static, warm_up, life, numbers)
+            return action, time_step(static, warm_up, life, numbers, None, action, news)[1]
+
+        with_keys, (action, self.info) = keys_for(static, first, like, like_numbers, news)
         packing = Packing(Carried(like, like_numbers, self.info, action), joints_for(static))
 
         def step(packed: Packed, news: Array) -> tuple[Packed, Array]:
             life, numbers, total, action = packing.unpack(packed)
             after, sums, next_action = time_step(
-                static, warm_up, life, numbers, total, action, news
+                static, warm_up, with_keys(life), numbers, total, action, news
             )
             return packing.pack(Carried(after, numbers, sums, next_action)), next_action
+
+        def act(life: AgentLife, numbers: Numbers) -> Array:
+            return choose(static, warm_up, with_keys(life), numbers)
 
         options = compiler_options()
         self.step = jax.jit(jax.vmap(step), donate_argnums=0, compiler_options=options)
@@ -72,16 +77,17 @@ class PackedTests:
     """`hosted_steps.test_action` of all agents, packed; `life` and `numbers` are examples."""
 
     def __init__(self, static: Settings, life: AgentLife, numbers: Numbers) -> None:
-        count = jax.ShapeDtypeStruct((), jnp.uint32)
-        begin = partial(actor, static)
-        like = jax.eval_shape(begin, of_one(life), of_one(numbers), count, count)
+        count, of_life = jax.ShapeDtypeStruct((), jnp.uint32), of_one(life)
+        like = jax.eval_shape(actor, of_life, of_one(numbers), count, count)
         packing = Packing(like, joints_for(static))
 
+        with_keys, _ = keys_for(static, partial(test_action, static), like, of_life.obs, count)
+
         def action(packed: Packed, obs: Array, turn: Array) -> Array:
-            return test_action(static, packing.unpack(packed), obs, turn)
+            return test_action(static, with_keys(packing.unpack(packed)), obs, turn)
 
         jit = partial(jax.jit, compiler_options=compiler_options())
-        self.begin = jit(jax.vmap(lambda *given: packing.pack(begin(*given)), (0, 0, None, None)))
+        self.begin = jit(jax.vmap(lambda *given: packing.pack(actor(*given)), (0, 0, None, None)))
         self.action = jit(jax.vmap(action, (0, 0, None)))
         """packed, obs [agents, d], turn → actions"""
 

@@ -11,6 +11,7 @@ from typing import Any
 from hcdyna.callbacks import all_of
 from hcdyna.gymnasium.theirs.bringing import environment_of
 from hcdyna.gymnasium.theirs.environment import on_host
+from hcdyna.models.learned import LearnedModel
 from hcdyna.runs.beginning import begun, extended, longer
 from hcdyna.runs.run import Run
 from hcdyna.runs.store import Store
@@ -121,8 +122,8 @@ def in_words(settings: Settings) -> str:
         registry.name_of(group, part)
         for group, part in (("agents", settings.agent), ("search_control", settings.search_control))
     )
-    named = getattr(settings.model, "in_words", None)
-    model = registry.name_of("models", settings.model) if named is None else named(env)
+    learned = isinstance(settings.model, LearnedModel)
+    model = settings.model.in_words(env) if learned else registry.name_of("models", settings.model)
     n = settings.training.planning_steps
     world = registry.title_of(settings.environment)
     return f"{world}: {agent}, {strategy}, n = {n}, model {model}"

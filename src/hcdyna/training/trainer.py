@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -13,7 +14,7 @@ from hcdyna.callbacks import is_true
 from hcdyna.dyna import compose, scene_of
 from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.gymnasium.theirs.failure import HostFailed
-from hcdyna.kernels.accelerate import accelerate
+from hcdyna.kernels.accelerate import accelerate, refuse_plain, why_plain
 from hcdyna.numerics import ring
 from hcdyna.numerics.devices import mesh_for
 from hcdyna.runs import checkpoint
@@ -23,14 +24,14 @@ from hcdyna.runs.record import describe, warn_of_changes
 from hcdyna.runs.run import Run
 from hcdyna.runs.saving import Saving, interruptions
 from hcdyna.runs.store import Store, step_of
-from hcdyna.settings import Settings, built
-from hcdyna.settings.errors import RunError, SettingsError
+from hcdyna.settings import Settings, part_of
+from hcdyna.settings.errors import RunError
 from hcdyna.settings.plain import settings_to_plain
 from hcdyna.training import memory
 from hcdyna.training.compiled import AgentLife, Programs, chunks, compile_programs, shared_program
 from hcdyna.training.compiled import spread as spread_over
 from hcdyna.training.hosted import hosted_programs
-from hcdyna.types import Environment, Info, Key, Rows
+from hcdyna.types import Array, Environment, Info, Key, Rows
 
 OnChunk = Callable[[Progress], Any]
 Keep = Callable[[AgentLife, int, bool], AgentLife | None]
@@ -49,28 +50,25 @@ class Saved(NamedTuple):
 def kernels_used(settings: Settings) -> str:
     """Whether fused kernels run, or why they don't, wholly or in part."""
     env = settings.environment.build()
-    agent = built(settings.agent, {"spec": env.spec, "training": settings.training})
-    said = accelerate(settings, env, agent).said
-    if said != "fused":
-        return said
-    reasons = plain_beside(settings, env)
-    if reasons and settings.training.kernels == "on":
-        raise SettingsError(f"Training.kernels = 'on': {reasons[0]}; use auto or off")
-    return "; ".join([said, *reasons])
+    accelerated = accelerate(settings, env, part_of(settings, "agent", env))
+    reasons = [] if accelerated.climb is None else plain_beside(settings, env)
+    if settings.training.kernels == "on":
+        refuse_plain(next(iter(reasons), None))
+    return "; ".join([accelerated.said, *reasons])
 
 
 def plain_beside(settings: Settings, env: Environment) -> list[str]:
-    """What a strategy does in plain JAX without having said so; nothing is computed."""
+    """What search-control does in plain JAX though there are kernels, as seen from one step of it;
+    nothing is computed."""
     training = settings.training
-    given = {"env": env, "spec": env.spec, "training": training}
     agent, model, strategy = (
-        built(part, given) for part in (settings.agent, settings.model, settings.search_control)
+        part_of(settings, choice, env) for choice in ("agent", "model", "search_control")
     )
-    looks: list[str] = []
+    noticed: list[str | None] = []
 
-    def watched(name: str, function: Any) -> Any:
+    def watched(function: Any) -> Any:
         def watching(*args: Any, **options: Any) -> Any:
-            looks.append(name)
+            noticed.append("search-control looks at values in plain JAX")
             return function(*args, **options)
 
         return function and watching
@@ -78,13 +76,21 @@ def plain_beside(settings: Settings, env: Environment) -> list[str]:
     def step(key: Key) -> Any:
         state = compose(env, agent, model, strategy, training).init(key)
         scene = scene_of(env, agent, model, training, state, ring.newest(state.replay))
-        seen = {name: watched(name, getattr(scene, name)) for name in ("value", "q", "target")}
-        strategy.update(key, state.search_control, scene._replace(**seen))
+        looks = {name: watched(getattr(scene, name)) for name in ("value", "q", "target")}
+        value = looks["value"]
+
+        def climb(noise: Array, start: Array, criterion: Any = value, **how: Any) -> Any:
+            reason = why_plain(criterion is value, env.project, how)
+            noticed.append(reason and f"the climb is plain with {reason}")
+            return jnp.broadcast_to(start, noise.shape), jnp.ones(len(noise), bool)
+
+        scene = scene._replace(climb=climb, **looks)
+        strategy.update(key, state.search_control, scene)
         return strategy.sample and strategy.sample(key, state.search_control, scene, 1)
 
-    drawn = jax.eval_shape(step, jax.random.key(0))
-    reasons = ["search-control looks at values in plain JAX"] if looks else []
-    return reasons + ["planning is plain with whole transitions"] * isinstance(drawn, Rows)
+    if isinstance(jax.eval_shape(step, jax.random.key(0)), Rows):
+        noticed.append("planning is plain with whole transitions")
+    return list(dict.fromkeys(filter(None, noticed)))
 
 
 class Trainer:

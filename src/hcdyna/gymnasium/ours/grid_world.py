@@ -37,7 +37,7 @@ class _Square(Domain):
         colours = {"start": drawing.START, "goal": drawing.GOAL, "wall": drawing.WALL}
         found = [
             Region((left, bottom, right, top), colours[name], name * (name != "wall"))
-            for name, left, right, bottom, top in grid_world.regions(self.settings.wall)
+            for name, left, right, bottom, top in grid_world.regions(self.settings)
         ]
         return Picture(found)
 

@@ -143,6 +143,12 @@ def on_host(environment: Any) -> Hosted | None:
     return environment if isinstance(environment, Hosted) else None
 
 
+def is_scaled(environment: Any) -> bool:
+    """Whether the agent sees its observations in another scale."""
+    hosted = on_host(environment)
+    return hosted is not None and hosted.scaling
+
+
 def named(factory: Any) -> str:
     """What a function or class is called: module:name, or its name where nobody else finds it."""
     place = place_of(factory)

@@ -2,15 +2,16 @@
 
 from hcdyna.kernels.cpu import build
 from hcdyna.kernels.library import CannotBuild
-from hcdyna.types import Box, Environment, Perceptron
+from hcdyna.kernels.sizes import why_not_there
+from hcdyna.types import Environment, Perceptron
 
 UNITS = 16
 """A layer has a multiple of so many units, since vectors hold up to as many numbers …"""
 MOST_UNITS = 256
 """… and no more than the buffers of the kernels have room for."""
 MOST_LAYERS = 4
-MOST_VARIABLES = 32
-MOST_ACTIONS = 32
+MOST = 32
+"""State variables, and actions."""
 MOST_ROWS = 256
 
 
@@ -27,19 +28,9 @@ def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
 
 def why_not_covered(perceptron: Perceptron | None, env: Environment) -> str | None:
     """Why the kernels do not cover an agent on an environment; None if they do."""
-    spec = env.spec
     if perceptron is None:
         return "the agent is not a perceptron of ours with discrete actions, as it was built"
-    reason = why_not_layers(perceptron.hidden)
-    if reason is not None:
-        return reason
-    if spec.num_states is not None or spec.num_actions is None:
-        return f"{spec.name}: kernels need continuous states and discrete actions"
-    if not isinstance(env.project, Box):
-        return f"{spec.name}: kernels know no Π but a Box"
-    if spec.low.shape[0] > MOST_VARIABLES or spec.num_actions > MOST_ACTIONS:
-        return f"{spec.name}: kernels take up to {MOST_VARIABLES} variables and as many actions"
-    return None
+    return why_not_layers(perceptron.hidden) or why_not_there(env, MOST)
 
 
 def why_not_layers(hidden: tuple[int, ...]) -> str | None:

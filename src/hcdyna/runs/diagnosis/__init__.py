@@ -13,7 +13,7 @@ from hcdyna.runs.diagnosis.evidence import Evidence
 from hcdyna.runs.diagnosis.looking import compiled
 from hcdyna.runs.diagnosis.measuring import Measured, measure
 from hcdyna.runs.diagnosis.table import WIDTH, Row, in_lines, rows_of
-from hcdyna.settings import Settings, traced_numbers, with_numbers
+from hcdyna.settings import Settings, part_of, traced_numbers, with_numbers
 from hcdyna.settings.errors import RunError
 
 
@@ -38,7 +38,8 @@ def diagnose(settings: Settings, seeds: list[int], lives: list[Any]) -> Diagnosi
     start()
     numbers = traced_numbers(settings)
     program = compiled(with_numbers(settings, dict.fromkeys(numbers)))
-    spec = settings.environment.build().spec
+    env = settings.environment.build()
+    instead = part_of(settings, "model", env).instead is not None
     found = []
     for seed, life in zip(seeds, lives, strict=True):
         replay = life.dyna.replay
@@ -50,6 +51,6 @@ def diagnose(settings: Settings, seeds: list[int], lives: list[Any]) -> Diagnosi
             np.asarray,
             program(numbers, life.dyna, visited, life.seen, life.scale, np.uint32(seed)),
         )
-        found.append(measure(visited, said, planned, spec.discount, life.dyna))
+        found.append(measure(visited, said, planned, env.spec.discount, life.dyna))
     measured = jax.tree.map(lambda *each: np.stack(each), *found)
-    return Diagnosis(Evidence(settings, spec, measured), seeds)
+    return Diagnosis(Evidence(settings, env.spec, measured, instead), seeds)

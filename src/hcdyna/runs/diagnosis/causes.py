@@ -23,6 +23,7 @@ from hcdyna.runs.diagnosis.evidence import (
     worst,
 )
 from hcdyna.settings import registry
+from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 
 MANY_IMAGINED = 0.02
@@ -68,10 +69,11 @@ def nothing_planned(evidence: Evidence) -> str | None:
     if (measured.share > 0).any():
         return None
     if (measured.queue == 0).all():
-        zeros = [x for x in ("steps", "max_accepted") if getattr(strategy, x, None) == 0]
+        zeros = [x for x in ("steps", "max_accepted") if fields_of(strategy).get(x) == 0]
         why = f" (search_control.{zeros[0]} = 0)" if zeros else ""
         return f"Planning had no effect: no state ever entered the queue{why}."
-    if (measured.doubtful == 1).all() and getattr(settings.model, "trust", "") == "optimistic":
+    limit = fields_of(settings.model).get("reward_limit")
+    if (measured.doubtful == 1).all() and evidence.instead and limit is not None:
         if measured.constant_reward.all() and not measured.visited.ends.any():
             return (
                 "Planning had no effect: all rewards were the same and no episode ended, so there "
@@ -79,7 +81,7 @@ def nothing_planned(evidence: Evidence) -> str | None:
             )
         return (
             "Planning had no effect: the model predicts rewards with too large an error "
-            f"(model.reward_limit = {settings.model.reward_limit:g}), so replay took its place."
+            f"(model.reward_limit = {limit:g}), so replay took its place."
         )
     if (measured.doubtful > 0).any():
         return (
@@ -164,10 +166,9 @@ def doubt(evidence: Evidence) -> str | None:
     share = mean_of(evidence.measured.doubtful)
     if not share > MOST_DOUBTFUL:
         return None
-    rule = getattr(evidence.settings.model, "trust", None)
-    taken = "they were taken for ends as good as any reward so far"
-    if rule == "replay":
-        taken = "replayed steps took their place"
+    taken = "replayed steps took their place"
+    if evidence.instead:
+        taken = "they were taken for ends as good as any reward so far"
     return f"The model does not know {share:.0%} of the planned outcomes: {taken}."
 
 

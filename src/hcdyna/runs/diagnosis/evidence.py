@@ -8,6 +8,7 @@ import numpy as np
 from hcdyna.environments.variables import named_variables
 from hcdyna.runs.diagnosis.measuring import Measured, Side
 from hcdyna.settings import Settings
+from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 from hcdyna.types import Spec
 
@@ -24,6 +25,9 @@ class Evidence(NamedTuple):
     spec: Spec
     measured: Measured
     """[agents, …]"""
+    instead: bool
+    """whether planning takes another outcome where the model does not know it; else a replayed step
+    takes its place"""
 
     @property
     def tabular(self) -> bool:
@@ -88,7 +92,7 @@ def about_reward(evidence: Evidence, side: Side) -> str | None:
 
 def why(evidence: Evidence) -> str:
     """What may lie behind it, if the settings tell."""
-    if getattr(evidence.settings.model, "normalise", True) is False:
+    if fields_of(evidence.settings.model).get("normalise") is False:
         return "; its inputs are not normalised (model.normalise = False)"
     return f"; it has learned from {count(int(evidence.measured.steps.max()), 'step')}"
 

@@ -13,7 +13,7 @@ from hcdyna.gymnasium.theirs.seen import as_seen
 from hcdyna.numerics import ring
 from hcdyna.planning import actions_of, draw_mini_batches
 from hcdyna.planning.budget import budget_of
-from hcdyna.settings import Settings, built, with_numbers
+from hcdyna.settings import Settings, part_of, with_numbers
 from hcdyna.types import Agent, Array, Environment, Key, Outcome, Scene, SearchControl, Transition
 
 STREAM = 0x444941
@@ -71,9 +71,8 @@ def look(
     """
     settings = with_numbers(static, numbers)
     env = world_of(settings, seen, scale)
-    given = {"env": env, "spec": env.spec, "training": settings.training}
     agent, model, strategy = (
-        built(part, given) for part in (settings.agent, settings.model, settings.search_control)
+        part_of(settings, choice, env) for choice in ("agent", "model", "search_control")
     )
     scene = scene_of(env, agent, model, settings.training, state, ring.newest(state.replay))
     hosted, asks = on_host(settings.environment) is not None, strategy.sample is not None

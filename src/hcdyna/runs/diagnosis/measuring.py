@@ -7,6 +7,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from hcdyna.runs.diagnosis.looking import Planned, Said
+from hcdyna.search_control.base import queue_of
 from hcdyna.types import Outcome, Transition
 
 CONSTANT = 1e-6
@@ -98,7 +99,7 @@ def measure(
     ended = visited.discount == 0
     real = Outcome(visited.next_obs, visited.reward, ended)
     lowest, highest = possible_returns(visited.reward, ended, discount)
-    queue = getattr(state.search_control, "queue", None)
+    queue = queue_of(state.search_control)
     every = np.ones(len(ended), bool)
     of_planned, share, replayed = empty(len(change)), 0.0, False
     doubtful = distance = math.nan

@@ -122,9 +122,7 @@ def rule(evidence: Evidence) -> str:
     """What planning takes where the model does not know."""
     if np.isnan(evidence.measured.doubtful).all():
         return UNKNOWN
-    if getattr(evidence.settings.model, "trust", None) == "replay":
-        return "a replayed step"
-    return "the best reward so far"
+    return "the best reward so far" if evidence.instead else "a replayed step"
 
 
 def with_largest_errors(evidence: Evidence) -> list[int]:
