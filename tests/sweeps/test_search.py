@@ -98,9 +98,9 @@ def test_scores_of_another_search_are_not_taken_for_those_of_this_one(make_store
     again = searching.opened(optuna, store, longer)
     searching.demand_same(again, longer, Wanted.of(longer))
     for other, said in (
-        (replace(first, settings=SETTINGS | {"training.steps": 80}), "another settings"),
-        (study(metric="area"), "another metric"),
-        (study(space={**SPACE, "training.planning_steps": [1, 2]}), "another space"),
+        (replace(first, settings=SETTINGS | {"training.steps": 80}), "different settings"),
+        (study(metric="area"), "different metric"),
+        (study(space={**SPACE, "training.planning_steps": [1, 2]}), "different space"),
     ):
         with pytest.raises(SettingsError, match=said):
             searching.demand_same(again, other, Wanted.of(other))

@@ -87,7 +87,7 @@ def demand_same(trials: Any, study: Study, wanted: Wanted) -> None:
     changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     if changed:
         raise SettingsError(
-            f"--search: the search {study.name} of this store began with another {changed[0]}: "
+            f"--search: the search {study.name} of this store began with a different {changed[0]}: "
             "give this one another name, or a store of its own"
         )
     if "asked" not in trials.user_attrs:

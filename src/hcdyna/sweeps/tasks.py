@@ -26,6 +26,8 @@ class Task:
     """Of each agent."""
     cells: str
     """The cells themselves, as JSON: who only looks need not read it."""
+    commit: str | None = None
+    """Of the source tree that planned it: a worker without git can't find out."""
 
     @property
     def agent_steps(self) -> int:

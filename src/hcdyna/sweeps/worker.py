@@ -203,7 +203,8 @@ def train(
     lease.renew()
     full = results[0].record
     versions = {name: full["versions"][name] for name in DECIDES_BITS}
-    record = {"versions": versions, "kernels": full["kernels"], "commit": full["commit"]}
+    commit = full["commit"] or task.commit
+    record = {"versions": versions, "kernels": full["kernels"], "commit": commit}
     twice = [cell for cell in cells if store.has(cell.key)]
     for cell, result in zip(cells, results, strict=True):
         if cell not in twice:
