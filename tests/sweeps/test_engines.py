@@ -42,6 +42,10 @@ def test_what_an_engine_can_not_do_is_refused_before_anything_starts(monkeypatch
         monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
     with pytest.raises(SettingsError, match=r"gpus = 0\.5: must be a whole number under Slurm"):
         slurm.workers(Resources(gpus=0.5))
+    for name, given in (("time", "1:00"), ("time", "0"), ("mem_gb", "-1"), ("cluster", "mars")):
+        with pytest.raises(SettingsError, match=f"options {name} = {given}: must be "):
+            slurm.workers(Resources(options={name: given}))
+    assert slurm.workers(Resources(3, options={"cluster": "local", "time": 5})) == 3
     with pytest.raises(SettingsError, match="options adress: the only option of ray is address"):
         ray_engine.workers(Resources(options={"adress": "auto"}))
 

@@ -41,6 +41,18 @@ def test_one_of_many_gets_the_lease(place):
     assert place.names("leases") == ["task.1"]
 
 
+def test_who_looked_long_ago_does_not_get_a_lower_number(place):
+    before = latest(place.names("leases"))
+    first = taken(place)
+    first.content["pid"] = 2**22 + 1
+    first.renew()
+    second = taken(place)
+    assert second.number == 2
+    assert take(place, "task", Watch(), 60.0, before) is None, "the first has gone since"
+    assert place.names("leases") == ["task.2"]
+    second.renew()
+
+
 def test_a_lease_that_is_renewed_is_kept_and_a_silent_one_taken_over(place):
     first, watch = taken(place), Watch()
     elsewhere(first)

@@ -82,6 +82,43 @@ def test_the_time_of_a_search_is_that_of_all_its_rounds(monkeypatch):
     )
 
 
+def test_a_search_has_no_counts():
+    optuna = pytest.importorskip("optuna")
+    wanted = study(space={"agent.learning_rate": {"from": 0.1, "to": 1, "count": 3}})
+    with pytest.raises(SettingsError, match="learning_rate: count: a search needs no such key"):
+        distributions(optuna, wanted, Wanted.of(wanted))
+
+
+def test_scores_of_another_search_are_not_taken_for_those_of_this_one(make_store):
+    optuna = pytest.importorskip("optuna")
+    store, first = make_store(), study(trials=3)
+    trials = searching.opened(optuna, store, first)
+    searching.demand_same(trials, first, Wanted.of(first))
+    longer = study(trials=5, batch=3)
+    again = searching.opened(optuna, store, longer)
+    searching.demand_same(again, longer, Wanted.of(longer))
+    for other, said in (
+        (replace(first, settings=SETTINGS | {"training.steps": 80}), "different settings"),
+        (study(metric="area"), "different metric"),
+        (study(space={**SPACE, "training.planning_steps": [1, 2]}), "different space"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            searching.demand_same(again, other, Wanted.of(other))
+
+
+def test_a_trial_without_all_its_values_is_given_up(make_store):
+    optuna = pytest.importorskip("optuna")
+    store, wanted = make_store(), study()
+    trials = searching.opened(optuna, store, wanted)
+    space = distributions(optuna, wanted, Wanted.of(wanted))
+    whole = trials.ask(fixed_distributions=space)
+    trials.ask()
+    searching.forget_half_asked(optuna, trials, space)
+    states = {each.number: each.state for each in trials.get_trials()}
+    assert states[whole.number] is optuna.trial.TrialState.RUNNING
+    assert states[1] is optuna.trial.TrialState.FAIL
+
+
 def test_two_searches_do_not_share_a_store_at_the_same_time(make_store):
     pytest.importorskip("optuna")
     store = make_store()

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from small_studies import SETTINGS, small
 
@@ -15,6 +16,7 @@ from hcdyna.sweeps.sweep import add
 from hcdyna.sweeps.tasks import Task
 from hcdyna.sweeps.values import values
 
+MANY = {"from": 0.0, "to": 1.0, "count": 100_000}
 FILE = """
 preset: paper
 settings:
@@ -81,6 +83,7 @@ def test_figures_of_the_paper_are_a_study():
         ({"vary": {"agent.learning_rate": [-1.0]}}, r"learning_rate = -1\.0"),
         ({"vary": {"agent.learning_rate": {"from": 1, "to": 0, "count": 2}}}, "lower number"),
         ({"vary": {"agent.learning_rate": {"from": 0, "to": 1}}}, "needs a count"),
+        ({"vary": {"agent.learning_rate": {"form": 0, "to": 1}}}, "'form': did you mean from"),
         ({"vary": {"search_control": ["reply"]}}, "unknown name 'reply'"),
         ({"vary": {"agent.hidden.size": [1]}}, "there is no such part"),
         ({"name": "../x"}, "name = '../x'"),
@@ -92,6 +95,12 @@ def test_figures_of_the_paper_are_a_study():
         ({"paper": {"figures": ["fig4"], "scale": []}}, "must have figures and a scale"),
         ({"grids": [{"seeds": 3}]}, "each with settings, vary or both"),
         ({"paper": {"figures": ["fig9"]}}, "figures must be"),
+        ({"paper": {"figures": []}}, "figures must be"),
+        ({"paper": {"figures": ["fig4"]}}, "block: says nothing beside paper"),
+        (
+            {"vary": dict.fromkeys(("agent.learning_rate", "training.epsilon"), MANY)},
+            "about 2|cells",
+        ),
     ],
 )
 def test_a_mistake_is_named_in_a_line(given, said):
@@ -109,6 +118,9 @@ def test_a_comparison_of_what_the_study_does_not_vary_is_refused_before_training
         study = small(vary={"agent.learning_rate": [0.5, 1.0]}, compare=compare)
         with pytest.raises(SettingsError, match=f"compare: . = .*{said}"):
             add(study, tmp_path / "store")
+    same = [{"of": "agent.learning_rate", "a": 0.5, "b": 0.5}]
+    with pytest.raises(SettingsError, match=r"compare: a = b = 0\.5: must be two values of agent"):
+        add(small(compare=same), tmp_path / "store")
     with pytest.raises(SettingsError, match=r"study = 'rates.yaml': must be a Study"):
         add("rates.yaml", tmp_path / "store")
     assert not list(tmp_path.iterdir()), "nothing is left of a study that can't be trained"
@@ -124,12 +136,30 @@ def test_whole_numbers_and_keywords_as_people_write_them():
     assert found.kwargs == ("max_episode_steps=30",)
 
 
-@pytest.mark.parametrize("text", ["- 1", "seed: 3", "vary: [", "{}: 1"])
+@pytest.mark.parametrize("text", ["- 1", "seed: 3", "vary: [", "{}: 1", "seeds: 3\nseeds: 4"])
 def test_a_file_that_is_no_study_is_named(text, tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(text)
     with pytest.raises(SettingsError, match=r"study\.yaml: "):
         Study.read(path)
+
+
+def test_a_folder_is_no_study_and_a_preset_is_found_from_elsewhere(tmp_path, monkeypatch):
+    with pytest.raises(SettingsError, match="not a file"):
+        Study.read(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert Study(preset="mine.yaml").plain()["preset"] == str(tmp_path / "mine.yaml")
+
+
+def test_numbers_of_numpy_and_ranges_are_as_good_as_lists(tmp_path):
+    vary = {"agent.learning_rate": np.float32([0.5, 1.0]), "training.planning_steps": range(1, 3)}
+    study = small(vary=vary, settings=SETTINGS | {"training.steps": np.int64(60)})
+    assert add(study, tmp_path / "store", calibrate=False)[0].studies() == [study]
+    assert values("agent.learning_rate", study.vary["agent.learning_rate"]) == [0.5, 1.0]
+    endless: dict = {}
+    endless["agent.learning_rate"] = endless
+    with pytest.raises(SettingsError, match="vary: nested too deeply"):
+        small(vary=endless)
 
 
 def test_ranges():

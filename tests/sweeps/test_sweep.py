@@ -17,7 +17,7 @@ from hcdyna.sweeps.engines import local
 from hcdyna.sweeps.planning import by_program
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import SweepStore
-from hcdyna.sweeps.sweep import Resources, plan, run
+from hcdyna.sweeps.sweep import Resources, add, plan, run
 
 
 @pytest.fixture
@@ -102,6 +102,45 @@ def test_one_worker_a_gpu_or_a_few_cores(monkeypatch):
     monkeypatch.setattr(local, "available_cores", lambda: 8)
     assert local.workers(Resources(gpus=0, cores=4)) == 2
     assert local.surroundings(0, Resources(gpus=0, cores=4))["JAX_NUM_CPU_DEVICES"] == "4"
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"cores": 0}, {"gpus": -1}, {"workers": "2"}])
+def test_resources_that_can_not_be_are_named(wrong):
+    with pytest.raises(SettingsError, match=f"Resources.{next(iter(wrong))} = "):
+        Resources(**wrong)
+
+
+def test_no_more_workers_are_started_than_there_are_tasks(make_store, monkeypatch):
+    store, begun = make_store(), []
+
+    def look(slot, stopping):
+        begun.append(slot)
+        slot.over = True
+
+    monkeypatch.setattr(local.Slot, "look", look)
+    run(store, "local", Resources(workers=64))
+    assert len(begun) == 4
+
+
+def test_a_study_that_came_while_another_was_measured_keeps_its_cells(make_store, monkeypatch):
+    rates, store = {"vary": {"agent.learning_rate": [0.25, 0.5]}, "together": 2}, make_store("x")
+
+    def measured(groups, workers):
+        add(small(name="first", **rates), store.place.root, calibrate=False)
+        return dict.fromkeys(groups, calibration.Measured(1.0, 1.0, 2, "cpu"))
+
+    monkeypatch.setattr(calibration, "calibrate", measured)
+    add(small(name="second", vary={"agent.learning_rate": [0.25, 0.75]}), store.place.root)
+    keys = [key for task in store.tasks() for key in task.keys]
+    assert len(keys) == len(set(keys)) == 4 + 2 + 2
+
+
+def test_a_plan_says_what_is_there_and_what_was_planned_before(make_store, make_worker):
+    store = make_store(seeds=2)
+    assert "0 tasks; 2 cells planned before" in plan(small(seeds=2), store, calibrate=False).line()
+    make_worker(store)[0].work()
+    line = plan(small(), store, calibrate=False).line()
+    assert line == "small: 4 agents in 2 cells; 1 program, 2 tasks; 2 cells there already"
 
 
 def test_a_calibration_says_how_long_it_takes():

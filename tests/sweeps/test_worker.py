@@ -11,7 +11,9 @@ import pytest
 from small_studies import cells_of, small
 
 from hcdyna.experiments import unfinished
+from hcdyna.runs import record
 from hcdyna.settings.errors import NotWritten, RunError, SettingsError
+from hcdyna.sweeps import planning
 from hcdyna.sweeps import worker as workers
 from hcdyna.sweeps.leases import LostLease, latest
 from hcdyna.sweeps.status import status
@@ -45,6 +47,15 @@ def test_cells_are_the_same_bytes_however_they_are_packed(make_store, make_worke
         make_worker(store)[0].work()
     assert len(packed.tasks()) == 2
     assert cells_of(alone) == cells_of(packed) != {}
+
+
+def test_cells_are_the_same_bytes_where_there_is_no_git(make_store, make_worker, monkeypatch):
+    monkeypatch.setattr(planning, "commit", lambda: "abc")
+    here, elsewhere = make_store("here", vary={}), make_store("elsewhere", vary={})
+    for store, found in ((here, "abc"), (elsewhere, None)):
+        monkeypatch.setattr(record, "commit", lambda found=found: found)
+        make_worker(store)[0].work()
+    assert cells_of(here) == cells_of(elsewhere) != {}
 
 
 def test_seeds_in_blocks_are_the_seeds_of_one_block(make_store, make_worker):

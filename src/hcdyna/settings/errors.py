@@ -5,6 +5,11 @@ class SettingsError(ValueError):
     """A setting, or a combination of settings, that can't work."""
 
 
+class NotImported(SettingsError):
+    """A module that settings name and that is not here; on another machine or in another folder it
+    may be."""
+
+
 class RunError(Exception):
     """A run folder that can't be read, written or used in this way."""
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from hcdyna.settings.errors import RunError, SettingsError, words_of
+from hcdyna.settings.errors import NotImported, RunError, SettingsError, words_of
 
 _running: list[str] = []
 """Modules and scripts that are being run for what they define."""
@@ -86,7 +86,9 @@ def imported(place: str) -> Any:
             hint = "; it was defined in an interactive session: define it there, or in a module"
         elif isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
             hint = "; it is looked for in the current folder and where PYTHONPATH says"
-        raise SettingsError(f"can't import {place!r}: {words_of(error)}{hint}") from None
+        missing = isinstance(error, ImportError | FileNotFoundError)
+        kind = NotImported if missing else SettingsError
+        raise kind(f"can't import {place!r}: {words_of(error)}{hint}") from None
 
 
 def announce(module: str) -> None:

@@ -97,7 +97,7 @@ def _at_place(group: str, place: str) -> type:
     try:
         kind = class_at(place)
     except SettingsError as error:
-        raise SettingsError(f"{group}: {error}") from None
+        raise type(error)(f"{group}: {error}") from None
     build, told = getattr(kind, "build", None), BUILT_FROM[group]
     wanted = list(inspect.signature(build).parameters.values())[1:] if callable(build) else []
     unknown = [x.name for x in wanted if x.name not in told and x.default is x.empty]
@@ -131,7 +131,7 @@ def factory_at(name: str) -> Any:
     try:
         found = imported(name)
     except SettingsError as error:
-        raise SettingsError(f"environments: {error}") from None
+        raise type(error)(f"environments: {error}") from None
     is_part = isinstance(found, type) and dataclasses.is_dataclass(found)
     return None if is_part or not callable(found) else found
 

@@ -31,7 +31,7 @@ class Bucket:
 
     def __init__(self, address: str) -> None:
         fsspec = needed("fsspec", address)
-        with written(address):
+        with answered(address):
             self.files, self.base = fsspec.url_to_fs(address.rstrip("/"))
         self.address = address
         self._scratch = tempfile.TemporaryDirectory(prefix="hcdyna-")
@@ -46,19 +46,20 @@ class Bucket:
     def read(self, name: str) -> bytes | None:
         """The content of a file; None if there is none."""
         try:
-            return self.files.cat_file(self.at(name))
+            with answered(self.at(name)):
+                return self.files.cat_file(self.at(name))
         except FileNotFoundError:
             return None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, or another content in place of the one that it had."""
-        with written(self.at(name)):
+        with answered(self.at(name)):
             self.files.pipe_file(self.at(name), content)
 
     def create(self, name: str, content: bytes) -> bool:
         """Whether the file was made here and now: of all who try at once, one is told so."""
         try:
-            with written(self.at(name)):
+            with answered(self.at(name)):
                 self.files.pipe_file(self.at(name), content, mode="create")
         except FileExistsError:
             return False
@@ -67,15 +68,16 @@ class Bucket:
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder, in order."""
         try:
-            self.files.invalidate_cache()
-            found: list[Any] = self.files.ls(self.at(folder), detail=False)
+            with answered(self.at(folder)):
+                self.files.invalidate_cache()
+                found: list[Any] = self.files.ls(self.at(folder), detail=False)
         except FileNotFoundError:
             return []
         return sorted(name for path in found if (name := str(path).rpartition("/")[2]))
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
-        with contextlib.suppress(FileNotFoundError), written(self.at(name)):
+        with contextlib.suppress(FileNotFoundError), answered(self.at(name)):
             self.files.rm_file(self.at(name))
 
     def send(self, name: str) -> None:
@@ -129,7 +131,8 @@ class Bucket:
 
     def _below(self, name: str) -> list[str]:
         try:
-            found: list[Any] = self.files.find(self.at(name))
+            with answered(self.at(name)):
+                found: list[Any] = self.files.find(self.at(name))
         except FileNotFoundError:
             return []
         return [str(path).partition(f"{name}/")[2] for path in found]
@@ -150,11 +153,11 @@ Place = Folder | Bucket
 
 
 @contextlib.contextmanager
-def written(name: str) -> Iterator[None]:
-    """What is in the way of writing, in one line."""
+def answered(name: str) -> Iterator[None]:
+    """What is in the way of reading or writing, in one line."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):
         raise
     except Exception as error:  # each kind of storage has errors of its own
-        raise NotWritten(f"{name}: can't be written: {words_of(error)}") from None
+        raise NotWritten(f"{name}: can't be read or written: {words_of(error)}") from None

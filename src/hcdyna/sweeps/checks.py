@@ -37,6 +37,10 @@ def check_cases(comparisons: Sequence[Mapping[str, Any]], cases: Sequence[Case])
     """Raise SettingsError for a comparison of values that no case has."""
     for wanted in comparisons:
         of = wanted["of"]
+        if short(wanted["a"]) == short(wanted["b"]):
+            raise SettingsError(
+                f"compare: a = b = {shown(wanted['a'])}: must be two values of {of}"
+            )
         known = list(dict.fromkeys(short(case[of]) for case in cases if of in case))
         for side in ("a", "b"):
             if short(wanted[side]) not in known:

@@ -132,6 +132,9 @@ def take(
     lease = Lease(place, task, number + 1, content)
     if not place.create(lease.name, packed(content)):
         return None
+    if latest(place.names("leases")).get(task) != lease.number:
+        place.remove(lease.name)  # `there` was old: others have held it and lost it meanwhile
+        return None
     if number:
         forget(place, task, number)
     return lease

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from hcdyna.experiments.cells import Cell
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import RunError, SettingsError
 from hcdyna.statistics.draws import DRAWS, Bounds
@@ -22,8 +23,9 @@ from hcdyna.statistics.verdicts import (
     signed,
     with_failures,
 )
+from hcdyna.sweeps.apart import by_name, told_apart
 from hcdyna.sweeps.store import SweepStore
-from hcdyna.sweeps.study import Study
+from hcdyna.sweeps.study import Asked, Study
 from hcdyna.sweeps.tasks import Case, in_words, short
 
 FEWEST = 2
@@ -68,36 +70,46 @@ class Judged:
     verdict: Verdict
 
 
-def outcomes(store: SweepStore, study: Study) -> list[Outcome]:
-    """Every case of a study that has at least one cell, in its order."""
-    cases: dict[str, list[Any]] = {}
-    for asked in study.cells():
-        cases.setdefault(in_words(asked.case), []).append(asked)
+def outcomes(store: SweepStore, *studies: Study) -> list[Outcome]:
+    """Every case of some studies of one name that has at least one cell, in their order; each seed
+    once, however often it was asked for."""
+    cases: dict[tuple[str, Settings], dict[str, Asked]] = {}
+    for asked in (each for study in studies for each in study.cells()):
+        cell = asked.cell
+        cases.setdefault((in_words(asked.case), cell.settings), {}).setdefault(cell.key, asked)
     done, found = store.scan().done, []
     for group in cases.values():
-        there = [asked for asked in group if asked.cell.key in done]
+        there = [asked.cell for key, asked in group.items() if key in done]
         if not there:
             continue
-        results = [store.load(asked.cell) for asked in there]
-        seeds = [np.arange(x.cell.first_seed, x.cell.first_seed + x.cell.seeds) for x in there]
+        results = [store.load(cell) for cell in there]
+        seeds, rows = np.unique(np.concatenate([*map(seeds_of, there)]), return_index=True)
+        every = [seed for asked in group.values() for seed in seeds_of(asked.cell)]
+        asked = next(iter(group.values()))
         found.append(
             Outcome(
-                study=study.name,
-                case=group[0].case,
-                settings=group[0].cell.settings,
-                wanted=sum(asked.cell.seeds for asked in group),
-                seeds=np.concatenate(seeds),
+                study=studies[0].name,
+                case=asked.case,
+                settings=asked.cell.settings,
+                wanted=len(np.unique(every)),
+                seeds=seeds,
                 steps=results[0].steps,
-                returns=np.concatenate([x.returns for x in results]),
-                diverged=np.concatenate([x.diverged for x in results]),
+                returns=np.concatenate([x.returns for x in results])[rows],
+                diverged=np.concatenate([x.diverged for x in results])[rows],
             )
         )
-    return found
+    apart = told_apart([each.case for each in found], [each.settings for each in found])
+    return [replace(each, case=case) for each, case in zip(found, apart, strict=True)]
+
+
+def seeds_of(cell: Cell) -> np.ndarray:
+    """[seeds] of a cell."""
+    return np.arange(cell.first_seed, cell.first_seed + cell.seeds)
 
 
 def everything(store: SweepStore, studies: Sequence[Study]) -> list[Outcome]:
     """The outcomes of some studies of a store; RunError if there are none yet."""
-    found = [outcome for study in studies for outcome in outcomes(store, study)]
+    found = [outcome for some in by_name(studies) for outcome in outcomes(store, *some)]
     if not found:
         raise RunError(f"{store.place}: no cell is done yet")
     return found

@@ -7,6 +7,7 @@ from typing import Any
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.running import beside_settings, trainer_of
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
+from hcdyna.runs.record import commit
 from hcdyna.settings import traced_numbers, with_numbers
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain
@@ -110,6 +111,7 @@ def task_of(program: str, asked: list[Asked]) -> Task:
         agents=sum(each.cell.seeds for each in asked),
         steps=asked[0].cell.settings.training.steps,
         cells=json.dumps([cell_to_plain(each.cell) for each in asked]),
+        commit=commit(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hcdyna.figures.report import write_report
 from hcdyna.runs.run import Run
 from hcdyna.settings.errors import RunError
 from hcdyna.statistics.verdicts import LEVEL
+from hcdyna.sweeps.apart import by_name
 from hcdyna.sweeps.outcomes import Judged, Outcome, everything, judged
 from hcdyna.sweeps.status import status
 from hcdyna.sweeps.store import SweepStore
@@ -28,14 +30,20 @@ def report(store: SweepStore, path: Path, studies: Sequence[Study] | None = None
     found = everything(store, chosen)
     answers = [
         answer
-        for study in chosen
-        for answer in judged(study, [x for x in found if x.study == study.name])
+        for some in by_name(chosen)
+        for answer in judged(asking(some), [x for x in found if x.study == some[0].name])
     ]
     best = shown(found)
     several = len({outcome.study for outcome in found}) > 1
     labels = [(f"{x.study}: " if several else "") + in_words(x.case) for x in best]
     runs = [run_of(outcome) for outcome in best]
     return write_report(runs, path, labels, more=[progress(store, found, best), verdicts(answers)])
+
+
+def asking(some: Sequence[Study]) -> Study:
+    """One of some studies of a name, with the comparisons of all of them, each once."""
+    every = {in_words(dict(each)): each for study in some for each in study.compare}
+    return replace(some[0], compare=list(every.values()))
 
 
 def shown(found: list[Outcome]) -> list[Outcome]:

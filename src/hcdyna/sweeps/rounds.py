@@ -32,6 +32,8 @@ def distributions(optuna: Any, study: Study, wanted: Wanted) -> dict[str, Any]:
             continue
         if not isinstance(given, Mapping):
             raise SettingsError(f"search: {path} = {shown(given)}: must be a range or a list")
+        for key in {"count", "step"} & set(given):
+            raise SettingsError(f"search: {path}: {key}: a search needs no such key")
         low, high = bounds(f"search: {path}", given)
         log = given.get("scale") == "log"
         part, _, field = path.partition(".")

@@ -17,6 +17,7 @@ one for all. Optuna's journal is in the store, and so is every cell: an interrup
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +66,8 @@ def search(
 
     with store.alone("search", wait=False):
         trials = opened(optuna, store, study)
+        demand_same(trials, study, wanted)
+        forget_half_asked(optuna, trials, space)
         while batch := next_batch(optuna, trials, wanted, space):
             store.place.send(JOURNAL)
             halve(optuna, trials, batch, wanted.rounds, score)
@@ -72,6 +75,30 @@ def search(
             store.place.send(JOURNAL)
             say(f"{done} of {wanted.trials} trials, best {best(trials)}")
         return kept(optuna, store, study, wanted, trials)
+
+
+def demand_same(trials: Any, study: Study, wanted: Wanted) -> None:
+    """Raise SettingsError if the journal is of a search for something else: its scores would count
+    as those of this one. More trials may be asked for, and in other batches."""
+    given = study.plain() | vars(wanted)
+    free = ("name", "together", "block", "compare", "vary", "grids", "search", "trials", "batch")
+    now = json.loads(json.dumps({k: x for k, x in given.items() if k not in free}, default=str))
+    before = trials.user_attrs.get("asked", now)
+    changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    if changed:
+        raise SettingsError(
+            f"--search: the search {study.name} of this store began with a different {changed[0]}: "
+            "give this one another name, or a store of its own"
+        )
+    if "asked" not in trials.user_attrs:
+        trials.set_user_attr("asked", now)
+
+
+def forget_half_asked(optuna: Any, trials: Any, space: dict[str, Any]) -> None:
+    """Give up trials that a process which was killed had not yet given all values."""
+    for each in trials.get_trials(states=(optuna.trial.TrialState.RUNNING,)):
+        if set(each.params) != set(space):
+            trials.tell(each.number, state=optuna.trial.TrialState.FAIL)
 
 
 def next_batch(optuna: Any, trials: Any, wanted: Wanted, space: dict[str, Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 store.json            its format, and how long a silent lease lasts
 studies/NAME-….json   what was asked for
 work/NAME-….jsonl     its tasks, one a line
+work/parts.TASK-….jsonl  the cells of a task that failed, as tasks in its place
 leases/TASK.N         who trains a task now
 cells/KEY.npz, .json  results, the same bytes wherever they were made
 done/TASK.json        who made them, when, and how long it took
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from hcdyna.sweeps.study import Study
 
 FORMAT = 1
+PARTS = "parts."
+"""Begins the name of a file in work/ whose tasks are the cells of a task that failed."""
 PATIENCE = 60.0
 """Seconds without a beat after which a lease is taken over."""
 MOST_FAILURES = 3
@@ -143,7 +146,11 @@ class SweepStore:
                     self._read[name] = [Task.read(line) for line in text.splitlines()]
                 except (ValueError, KeyError, TypeError, RecursionError) as error:
                     raise RunError(f"{self.place}/work/{name}: damaged: {error}") from None
-        return list({task.id: task for some in self._read.values() for task in some}.values())
+        found = {task.id: task for some in self._read.values() for task in some}
+        for name in self._read:
+            if name.startswith(PARTS):
+                found.pop(name.removeprefix(PARTS).rpartition("-")[0], None)
+        return list(found.values())
 
     def scan(self) -> Scan:
         """What is there now, from the names of files alone."""
@@ -197,11 +204,18 @@ class SweepStore:
         self.place.write(f"done/{task.id}.json", json.dumps(about).encode())
 
     def fail(self, task: Task, error: str, aside: bool = False) -> dict[str, Any]:
-        """Note a failure; `aside`: this task is not to be tried again."""
+        """Note a failure; `aside`: this task is not to be tried again. Of several cells not all
+        need be at fault: then each becomes a task of its own."""
         before = (self.failure(task.id) or {}).get("failures")
         failures = 1 + (before if isinstance(before, int) else 0)  # the note may be damaged
         about = {"failures": failures, "error": error, "aside": aside or failures >= MOST_FAILURES}
-        self.place.write(f"failed/{task.id}.json", json.dumps(about).encode())
+        if about["aside"] and len(task.keys) > 1:
+            lines = "".join(f"{part.line()}\n" for part in task.parts())
+            self.place.create(f"work/{PARTS}{task.id}-{named([lines])[:8]}.jsonl", lines.encode())
+            self.place.forget_checkpoints(task.id)
+            self.place.remove(f"failed/{task.id}.json")
+        else:
+            self.place.write(f"failed/{task.id}.json", json.dumps(about).encode())
         return about
 
     def failure(self, task: str) -> dict[str, Any] | None:

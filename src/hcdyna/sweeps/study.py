@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import yaml
 
 from hcdyna.experiments.cells import Cell
 from hcdyna.settings import CHOICES, Settings, presets
@@ -17,8 +16,9 @@ from hcdyna.settings.fields import shown
 from hcdyna.settings.hints import did_you_mean
 from hcdyna.settings.plain import settings_from_plain, settings_to_plain
 from hcdyna.sweeps.checks import check
+from hcdyna.sweeps.reading import read_yaml
 from hcdyna.sweeps.tasks import Case
-from hcdyna.sweeps.values import values
+from hcdyna.sweeps.values import native, values
 
 PARTS = (*CHOICES, "training", "evaluation")
 MOST_CELLS = 1_000_000
@@ -67,21 +67,18 @@ class Study:
     the labels of some of their cells."""
 
     def __post_init__(self) -> None:
+        for name in ("settings", "vary", "grids", "compare", "search", "paper"):
+            try:
+                object.__setattr__(self, name, native(getattr(self, name)))
+            except RecursionError:
+                raise SettingsError(f"{name}: nested too deeply") from None
         check(self)
 
     @staticmethod
     def read(path: str | Path) -> Study:
         """A study from a YAML file; a SettingsError names the key of a mistake."""
         path = Path(path)
-        try:
-            if not path.is_file():
-                raise SettingsError(f"{path}: no such file")
-            content = yaml.load(path.read_text(encoding="utf-8"), presets.Loader)
-        except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError, RecursionError) as error:
-            if isinstance(error, SettingsError):
-                raise
-            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-            raise SettingsError(f"{path}: can't be read as YAML: {reason}") from None
+        content = read_yaml(path)
         try:
             return Study.of({"name": path.stem} | content if isinstance(content, dict) else content)
         except SettingsError as error:
@@ -103,32 +100,44 @@ class Study:
         """All that was given, for files."""
         usual = Study()
         found = {each.name: getattr(self, each.name) for each in fields(self)}
+        if str(self.preset).endswith((".yaml", ".yml")):  # whoever reads it may be elsewhere
+            found["preset"] = str(Path(str(self.preset)).absolute())
         return {name: x for name, x in found.items() if name == "name" or x != getattr(usual, name)}
 
     def cells(self) -> list[Asked]:
         """Every cell, in the order in which the study names them."""
         if self.paper is not None:
-            return of_the_paper(self.paper)
-        found = [
+            found = of_the_paper(self.paper)
+            for name in sorted(set(self.plain()) - {"name", "paper", "together", "compare"}):
+                raise SettingsError(f"{name}: says nothing beside paper, which has its own")
+            return found
+        blocks = self.blocks()
+        count = sum(math.prod(map(len, lists.values())) for _, lists in self._grids()) * len(blocks)
+        if count > MOST_CELLS:
+            raise SettingsError(f"vary: {shown(count)} cells: must be at most {MOST_CELLS}")
+        return [
             Asked(case, Cell(made, count, first_seed=first))
             for case, made in self.cases()
-            for first, count in self.blocks()
+            for first, count in blocks
         ]
-        if len(found) > MOST_CELLS:
-            raise SettingsError(f"{len(found)} cells: must be at most {MOST_CELLS}")
-        return found
 
     def cases(self) -> Iterator[tuple[Case, Settings]]:
         """Each combination of values, and the settings that it amounts to."""
         known: dict[Any, Settings] = {}
-        for grid in self.grids or ({},):
-            fixed = {**self.settings, **grid.get("settings", {})}
-            varied = {**self.vary, **grid.get("vary", {})}
-            lists = [values(path, given) for path, given in varied.items()]
-            for chosen in itertools.product(*lists):
+        for fixed, varied in self._grids():
+            for chosen in itertools.product(*varied.values()):
                 case = dict(zip(varied, chosen, strict=True))
-                apart = case if not self.grids else {**grid.get("settings", {}), **case}
-                yield apart, settings_of(self.preset, {**fixed, **case}, known)
+                made = settings_of(self.preset, {**self.settings, **fixed, **case}, known)
+                yield {**fixed, **case}, made
+
+    def _grids(self) -> list[tuple[Mapping[str, Any], dict[str, list[Any]]]]:
+        """What each grid sets, and all values of what it varies."""
+        found = []
+        for grid in self.grids or ({},):
+            varied = {**self.vary, **grid.get("vary", {})}
+            lists = {path: values(path, given) for path, given in varied.items()}
+            found.append((grid.get("settings", {}), lists))
+        return found
 
     def blocks(self) -> list[tuple[int, int]]:
         """First seed and number of seeds of each block."""
@@ -199,12 +208,13 @@ def of_the_paper(given: Mapping[str, Any]) -> list[Asked]:
     if type(seeds) is not int or seeds not in (0, *LOOKS):
         looks = ", ".join(map(str, LOOKS))
         raise SettingsError(f"paper: seeds = {shown(seeds)}: must be one of {looks}")
-    if not isinstance(names, list | tuple | Mapping) or set(map(str, names)) - set(FIGURES):
+    some = names if isinstance(names, list | Mapping) else []
+    if some == [] or set(map(str, some)) - set(FIGURES):
         raise SettingsError(f"paper: figures must be a list of some of {', '.join(FIGURES)}")
     found = []
-    for name in names:
+    for name in some:
         cells = figure(name).cells(SCALES[scale])
-        labels = names[name] if isinstance(names, Mapping) else list(cells)
+        labels = some[name] if isinstance(some, Mapping) else list(cells)
         for label in labels if isinstance(labels, list | tuple) else [labels]:
             if label not in cells:
                 hint = did_you_mean(str(label), list(cells))

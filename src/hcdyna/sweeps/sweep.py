@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from hcdyna.numerics.devices import leave_memory
 from hcdyna.settings.errors import SettingsError
-from hcdyna.settings.fields import shown
+from hcdyna.settings.fields import check, number, shown
 from hcdyna.settings.words import count
 from hcdyna.sweeps import calibration, planning
 from hcdyna.sweeps.calibration import Measured
@@ -24,6 +24,7 @@ from hcdyna.sweeps.tasks import Task
 Say = Callable[[str], None]
 Engine = Literal["local", "ray", "slurm"]
 ENGINES = ("local", "ray", "slurm")
+MOST_WORKERS, MOST_CORES, MOST_GPUS = 100_000, 4_096, 64
 LONG_CELL = 1_200.0
 """Seconds above which workers share the work better in smaller blocks of seeds."""
 
@@ -32,14 +33,17 @@ LONG_CELL = 1_200.0
 class Resources:
     """What to start, and what each worker gets."""
 
-    workers: int | None = None
+    workers: int | None = number(None, at_least=1, at_most=MOST_WORKERS)
     """How many; as many as there are devices, cores or tasks if not given."""
-    cores: int = 1
+    cores: int = number(1, at_least=1, at_most=MOST_CORES)
     """CPU cores of each."""
-    gpus: float | None = None
+    gpus: float | None = number(None, at_least=0, at_most=MOST_GPUS)
     """GPUs of each, 0.25 for a quarter; one if there are any, and not told otherwise."""
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """For the engine: the address of a Ray cluster, or options of Slurm such as partition."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,9 @@ class Plan:
     done: list[Task]
     """Cells that are there already."""
     listed: int
-    """Cells that another study of this store has asked for."""
+    """Cells that were asked for before, by this study or another one of this store; …"""
+    waiting: int
+    """… and those of them that are not done yet."""
     measured: dict[str, Measured]
     workers: int
 
@@ -67,9 +73,9 @@ class Plan:
             f"{self.study.name}: {count(agents, 'agent')} in {count(cells, 'cell')}",
             f"{count(len(self.groups), 'program')}, {count(len(self.tasks), 'task')}",
         ]
-        there = sum(len(task.keys) for task in self.done)
+        there = sum(len(task.keys) for task in self.done) + self.listed - self.waiting
         words += [f"{count(there, 'cell')} there already"] if there else []
-        words += [f"{count(self.listed, 'cell')} of other studies"] if self.listed else []
+        words += [f"{count(self.waiting, 'cell')} planned before"] if self.waiting else []
         seconds = self.seconds
         if seconds is not None:
             work = f"{seconds * self.workers / 3600:.2g} hours of work"
@@ -109,9 +115,11 @@ def plan(
     calibrate: bool = True,
     asked: dict[str, Asked] | None = None,
     here: str | None = None,
+    measured: Mapping[str, Measured] | None = None,
 ) -> Plan:
     """What is to be done for a study, given what a store has or was asked for already. `asked` are
-    its cells, where the caller knows them; `here` is the platform, where this process trains."""
+    its cells and `measured` its programs, where the caller knows them; `here` is the platform,
+    where this process trains."""
     if here is None:
         leave_memory()
     asked = checked_cells(study) if asked is None else asked
@@ -121,9 +129,9 @@ def plan(
     missing = [each for each in new if each.cell.key not in done]
     on_gpu = here not in (None, "cpu")
     groups = planning.by_program(missing, on_gpu)
-    measured = {}
-    if calibrate and groups:
-        measured = calibration.calibrate(groups, workers)
+    if measured is None:
+        measured = calibration.calibrate(groups, workers) if calibrate and groups else {}
+    measured = {name: each for name, each in measured.items() if name in groups}
 
     def usual(name: str, group: list[Asked]) -> int:
         if here is not None:
@@ -133,10 +141,10 @@ def plan(
     together = {name: study.together or usual(name, group) for name, group in groups.items()}
     there = planning.by_program([each for each in new if each.cell.key in done])
     ready = planning.split(there, {name: planning.usual_together(x) for name, x in there.items()})
-    listed = len(asked) - len(new)
+    listed, waiting = len(asked) - len(new), len((known & asked.keys()) - done)
     return Plan(
-        study, list(asked), groups, planning.split(groups, together), ready, listed, measured,
-        workers,
+        study, list(asked), groups, planning.split(groups, together), ready, listed, waiting,
+        measured, workers,
     )  # fmt: skip
 
 
@@ -154,12 +162,11 @@ def add(
     asked = checked_cells(study)  # a study that can't be trained leaves no store behind
     store = SweepStore.create(folder, patience)
     store.place.demand_writable()
-    planned = plan(study, store, workers, calibrate, asked, here)
+    before, planned = store.tasks(), plan(study, store, workers, calibrate, asked, here)
     with store.alone("plan"):
-        # Another sweep may have been quicker while this one was measuring.
-        known = {key for task in store.tasks() for key in task.keys}
-        fresh = [x for x in (*planned.tasks, *planned.done) if not known.issuperset(x.keys)]
-        store.add(study, planned.keys, fresh)
+        if store.tasks() != before:  # another sweep was quicker while this one was measuring
+            planned = plan(study, store, workers, False, asked, here, planned.measured)
+        store.add(study, planned.keys, [*planned.tasks, *planned.done])
     return store, planned
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Case = dict[str, Any]
@@ -26,6 +26,8 @@ class Task:
     """Of each agent."""
     cells: str
     """The cells themselves, as JSON: who only looks need not read it."""
+    commit: str | None = None
+    """Of the source tree that planned it: a worker without git can't find out."""
 
     @property
     def agent_steps(self) -> int:
@@ -41,6 +43,21 @@ class Task:
         """One line: what there is to know of the task, a tab, and its cells."""
         names = [name for name in self.__dataclass_fields__ if name != "cells"]
         return json.dumps({name: getattr(self, name) for name in names}) + f"\t{self.cells}"
+
+    def parts(self) -> list[Task]:
+        """Its cells, each as a task of its own."""
+        each = zip(self.keys, self.cases, json.loads(self.cells), strict=True)
+        return [
+            replace(
+                self,
+                id=named([key]),
+                keys=(key,),
+                cases=(case,),
+                agents=cell["seeds"],
+                cells=json.dumps([cell]),
+            )
+            for key, case, cell in each
+        ]
 
     @staticmethod
     def read(line: str) -> Task:

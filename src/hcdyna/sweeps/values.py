@@ -1,8 +1,10 @@
 """The values of a number in a study: a list, a range, or a range in equal ratios."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import settled, shown
@@ -23,15 +25,39 @@ def values(path: str, given: Any) -> list[Any]:
     >>> values("training.planning_steps", {"from": 1, "to": 10, "step": 3})
     [1, 4, 7, 10]
     """
-    if isinstance(given, Mapping) and "from" in given:
+    if isinstance(given, Mapping) and not {"name", "part"} & set(given):
         return in_range(path, given)
     if not isinstance(given, list | tuple):
         return [given]
     if not given:
         raise SettingsError(f"vary: {path} = []: must have at least one value")
-    if any(x == y for i, x in enumerate(given) for y in given[:i]):
+    if repeats(given):
         raise SettingsError(f"vary: {path} = {shown(given)}: must all be different")
     return list(given)
+
+
+def native(given: Any, known: dict[int, Any] | None = None) -> Any:
+    """The same in lists, dicts and numbers of Python, as files hold them: 1 for np.int64(1). What
+    is `known` is not made again: a few lines of YAML can name a list millions of times."""
+    known = {} if known is None else known
+    if id(given) in known:
+        return known[id(given)]
+    if isinstance(given, Mapping):
+        made: Any = {key: native(value, known) for key, value in given.items()}
+    elif isinstance(given, list | tuple | range):
+        made = [native(value, known) for value in given]
+    else:
+        return given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+    known[id(given)] = made
+    return made
+
+
+def repeats(given: Sequence[Any]) -> bool:
+    """Whether a value is there twice."""
+    try:
+        return len(set(given)) < len(given)
+    except TypeError:  # parts with options
+        return any(x == y for i, x in enumerate(given) for y in given[:i])
 
 
 def in_range(path: str, given: Mapping[str, Any]) -> list[Any]:

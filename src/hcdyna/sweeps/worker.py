@@ -15,7 +15,13 @@ from hcdyna.experiments.running import Say, live, saying, trainer_of
 from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.numerics.devices import start
 from hcdyna.runs.saving import interruptions
-from hcdyna.settings.errors import Interrupted, NotWritten, SettingsError, words_of
+from hcdyna.settings.errors import (
+    Interrupted,
+    NotImported,
+    NotWritten,
+    SettingsError,
+    words_of,
+)
 from hcdyna.settings.words import count
 from hcdyna.sweeps.compiling import Ahead, idle_cores, share_compiled_programs
 from hcdyna.sweeps.leases import Lease, LostLease
@@ -145,17 +151,18 @@ class Worker:
 
     def failed(self, task: Task, lease: Lease, error: Exception, say: Say) -> None:
         """Note a failure; a mistake in the settings is one that no second attempt can mend. What is
-        no fault of the task, a full disk, is raised again."""
+        no fault of the task, a full disk or a module that this machine lacks, is raised again."""
         if not lease.is_mine():
             say("another worker has taken it over")
             return
-        if isinstance(error, NotWritten):
+        if isinstance(error, NotWritten | NotImported):
             lease.release()
             raise error
         line = f"{type(error).__name__}: {words_of(error)}"
         about = self.store.fail(task, line, aside=isinstance(error, SettingsError))
         lease.release()
-        end = "set aside" if about["aside"] else "it will be tried again"
+        alone = "set aside" if len(task.keys) == 1 else "each of its cells is tried alone"
+        end = alone if about["aside"] else "it will be tried again"
         say(f"{line}; {end}")
 
     def remember(self, program: str) -> None:
@@ -196,7 +203,8 @@ def train(
     lease.renew()
     full = results[0].record
     versions = {name: full["versions"][name] for name in DECIDES_BITS}
-    record = {"versions": versions, "kernels": full["kernels"], "commit": full["commit"]}
+    commit = full["commit"] or task.commit
+    record = {"versions": versions, "kernels": full["kernels"], "commit": commit}
     twice = [cell for cell in cells if store.has(cell.key)]
     for cell, result in zip(cells, results, strict=True):
         if cell not in twice:

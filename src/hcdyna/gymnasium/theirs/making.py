@@ -16,7 +16,7 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
 from hcdyna.gymnasium.theirs.failure import Keeper, close, no_way_out, reason
-from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.errors import NotImported, SettingsError
 from hcdyna.settings.fields import shown
 from hcdyna.settings.importing import Unimported
 from hcdyna.types import Spec
@@ -114,7 +114,8 @@ def make(recipe: Recipe, **options: Any) -> gymnasium.Env:
         raise
     except BaseException as error:  # anything can go wrong in code that is not ours
         words = " ".join(str(error).split()) if isinstance(error, Exception) else ""
-        raise SettingsError(f"environment = {recipe.id}: {words or reason(error)}") from None
+        kind = NotImported if isinstance(error, ImportError) else SettingsError
+        raise kind(f"environment = {recipe.id}: {words or reason(error)}") from None
 
 
 def _made_by(factory: Any, kwargs: dict[str, Any], options: dict[str, Any]) -> gymnasium.Env:

@@ -138,7 +138,8 @@ def started(words: list[str], log: IO[str], environment: dict[str, str]) -> subp
 
 def run(store: SweepStore, resources: Resources, follow: Callable[[Status], Any]) -> None:
     """Keep as many workers at it as there are slots, until nothing is left."""
-    slots = [Slot(store, number, resources) for number in range(workers(resources))]
+    most = min(workers(resources), len(store.tasks()))
+    slots = [Slot(store, number, resources) for number in range(most)]
     with interruptions() as stop:
         try:
             watch(slots, store, stop, follow)

@@ -71,7 +71,7 @@ def connected(ray: Any, resources: Resources) -> bool:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "os.fork")  # JAX has not been used here
             ray.init(address, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # Ray has many kinds, such as those of tokens
         raise SettingsError(f"--on ray: can't connect: {words_of(error)}") from None
     return True
 
@@ -133,6 +133,8 @@ def one_worker(store: str) -> str:
         os._exit(Requeue.exit_code)  # a process that is lost is started again, somewhere else
     except (SettingsError, RunError) as error:
         return words_of(error)
+    except Exception as error:  # Ray would make a page of it
+        return f"{type(error).__name__}: {words_of(error)}"
     return ""
 
 

@@ -7,7 +7,9 @@ other workers once its lease is silent.
 
 from __future__ import annotations
 
+import shutil
 import signal
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +40,13 @@ def workers(resources: Resources) -> int:
             f"gpus = {resources.gpus:g}: must be a whole number under Slurm, which does not share "
             "a GPU between jobs"
         )
+    for name in ("time", "mem_gb"):
+        given = resources.options.get(name, "1")
+        if type(as_number(given)) is not int or not as_number(given):
+            raise SettingsError(f"options {name} = {given}: must be a whole number above 0")
+    cluster = resources.options.get("cluster", "slurm")
+    if cluster not in ("slurm", "local"):
+        raise SettingsError(f"options cluster = {cluster}: must be slurm or local")
     return resources.workers or USUAL_WORKERS
 
 
@@ -104,6 +113,8 @@ def submitted(store: SweepStore, resources: Resources) -> list[Any]:
         raise SettingsError(f"--on slurm: {store.place}: must be a folder that all nodes see")
     options = {name: as_number(value) for name, value in resources.options.items()}
     cluster = options.get("cluster")
+    if cluster is None and shutil.which("sbatch") is None:
+        warnings.warn("there is no Slurm on this machine: its jobs run here", stacklevel=2)
     try:
         executor = submitit.AutoExecutor(
             folder=store.place.root / "slurm" / "%j",
@@ -121,13 +132,13 @@ def submitted(store: SweepStore, resources: Resources) -> list[Any]:
         )
         with executor.batch():
             return [executor.submit(Work(store.place.address)) for _ in range(workers(resources))]
-    except (RuntimeError, ValueError, TypeError, NameError, OSError) as error:
+    except Exception as error:  # submitit checks some options with assertions
         raise SettingsError(f"--on slurm: {words_of(error)}") from None
 
 
-def as_number(text: str) -> Any:
+def as_number(given: Any) -> Any:
     """A whole number where it is one."""
-    return int(text) if text.isdecimal() else text
+    return int(str(given)) if str(given).isdecimal() else given
 
 
 def problem(job: Any) -> list[str]:
