@@ -8,6 +8,8 @@ import numpy as np
 from hcdyna.environments.variables import named_variables
 from hcdyna.runs.diagnosis.measuring import Measured, Side
 from hcdyna.settings import Settings
+from hcdyna.settings.fields import shown
+from hcdyna.settings.importing import place_of
 from hcdyna.settings.words import count
 from hcdyna.types import Spec
 
@@ -88,9 +90,23 @@ def about_reward(evidence: Evidence, side: Side) -> str | None:
 
 def why(evidence: Evidence) -> str:
     """What may lie behind it, if the settings tell."""
-    if getattr(evidence.settings.model, "normalise", True) is False:
+    model = evidence.settings.model
+    if getattr(model, "normalise", True) is False:
         return "; its inputs are not normalised (model.normalise = False)"
-    return f"; it has learned from {count(int(evidence.measured.steps.max()), 'step')}"
+    steps = count(int(evidence.measured.steps.max()), "step")
+    rate = getattr(model, "learning_rate", None)
+    if not isinstance(rate, float):
+        return f" after {steps}"
+    return f"; it has learned from {steps}, with model.learning_rate = {rate:g}"
+
+
+def whose_ends(evidence: Evidence) -> str:
+    """In brackets, where the model has its ends from, if it did not learn them."""
+    settings = evidence.settings
+    given, name = getattr(settings.model, "terminated", None), "model.terminated"
+    if given is None and getattr(settings.model, "ends", "learned") != "learned":
+        given, name = getattr(settings.environment, "terminal", None), "environment.terminal"
+    return "" if given is None else f" ({name} = {place_of(given) or shown(given)})"
 
 
 def where(evidence: Evidence) -> str:

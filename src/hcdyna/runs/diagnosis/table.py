@@ -122,7 +122,8 @@ def rule(evidence: Evidence) -> str:
     """What planning takes where the model does not know."""
     if np.isnan(evidence.measured.doubtful).all():
         return UNKNOWN
-    if getattr(evidence.settings.model, "trust", None) == "replay":
+    replays = getattr(evidence.settings.model, "trust", None) == "replay"
+    if replays or not evidence.measured.competent.any():
         return "a replayed step"
     return "the best reward so far"
 
