@@ -77,7 +77,8 @@ class LearnedModel:
             learning = learning._replace(reward_limit=None)
         reward, end = self.reward, self.known_end(env)
         reward = reward and careful("LearnedModel.reward", reward)
-        end = careful("LearnedModel.terminated", end) if self.terminated else end
+        if self.terminated is not None:
+            end = careful("LearnedModel.terminated", self.terminated)
         model = ensemble(env, learning, reward, end, fit_for)
         if self.trust == "trust":
             return model
