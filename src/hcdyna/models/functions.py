@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from hcdyna.settings import PythonOnly, check
-from hcdyna.settings.errors import SettingsError
+from hcdyna.settings.errors import SettingsError, words_of
+from hcdyna.settings.fields import shown
 from hcdyna.types import Array, Environment, Key, Model, Outcome
 
 
@@ -42,10 +44,16 @@ class FromFunction:
 
     def build(self, env: Environment) -> Model:
         function: Callable[..., Any] = self.function  # type: ignore[assignment]
+        asked = careful("FromFunction.function", function)
         with_key = len(inspect.signature(function).parameters) == 3
 
         def predict(key: Key, state: object, obs: Array, action: Array) -> Outcome:
-            found = function(key, obs, action) if with_key else function(obs, action)
+            given = (key, obs, action) if with_key else (obs, action)
+            found = asked(*given)
+            if not isinstance(found, tuple | list) or len(found) != 3:
+                raise SettingsError(
+                    f"FromFunction gives {shown(found)}; must be next_obs, reward, terminated"
+                )
             next_obs, reward, terminated = found
             # Π would bring infinity into the box, and nobody would know.
             next_obs = real("FromFunction: next_obs", next_obs, obs.shape)
@@ -62,17 +70,51 @@ class FromFunction:
         )
 
 
+def careful(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of the user's; SettingsError, in one line, if it raises."""
+
+    def asked(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except SettingsError:
+            raise
+        except Exception as error:  # anything can go wrong in code that is not ours
+            why = f"{type(error).__name__}: {words_of(error)}".partition(". ")[0]
+            raise SettingsError(
+                f"{what} = {shown(function)}: must be a function of JAX (| instead of or, jnp "
+                f"instead of np); raised {why}"
+            ) from None
+
+    return asked
+
+
 def flag(what: str, x: Any) -> Array:
     """What a function of the user's says, as a bool; of a float, NaN would count as True."""
-    x = jnp.asarray(x)
+    x = array(what, x)
     if x.dtype != bool:
         raise SettingsError(f"{what} is {x.dtype}; must be bool, as a comparison gives it")
-    return x.reshape(())
+    return shaped(what, x, ())
 
 
 def real(what: str, x: Any, shape: tuple[int, ...] = ()) -> Array:
     """Numbers of a function of the user's, in float32; of complex ones, a part would be lost."""
-    x = jnp.asarray(x)
+    x = array(what, x)
     if jnp.iscomplexobj(x):
         raise SettingsError(f"{what} is {x.dtype}; must be real")
-    return x.astype(jnp.float32).reshape(shape)
+    return shaped(what, x.astype(jnp.float32), shape)
+
+
+def array(what: str, x: Any) -> Array:
+    """As an array, if it can be one."""
+    try:
+        return jnp.asarray(x)
+    except (TypeError, ValueError):
+        raise SettingsError(f"{what} is {shown(x)}; must be numbers") from None
+
+
+def shaped(what: str, x: Array, shape: tuple[int, ...]) -> Array:
+    """In this shape, which may have further axes of one."""
+    if x.size != math.prod(shape):
+        wanted = f"have {shape[0]} numbers" if shape else "be a single one"
+        raise SettingsError(f"{what} has shape {x.shape}; must {wanted}")
+    return x.reshape(shape)

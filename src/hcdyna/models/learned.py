@@ -6,9 +6,11 @@ from typing import Literal
 from hcdyna.models import newness, spread
 from hcdyna.models.ensemble import Answer, Learning, ensemble
 from hcdyna.models.fitting import FitFor
+from hcdyna.models.functions import careful
 from hcdyna.models.trust import Trust, with_trust
 from hcdyna.numerics.networks import Activation
-from hcdyna.settings import PythonOnly, check, check_hidden, later, number, registry
+from hcdyna.settings import check, check_hidden, later, number, registry
+from hcdyna.settings.by_place import FunctionByPlace
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import MOST
 from hcdyna.types import Environment, Model
@@ -53,9 +55,9 @@ class LearnedModel:
     reward_limit: float = later(0.3, before=0.3, above=0)
     """Where rewards are more than a few different ones: planning uses replay alone while their
     error on new steps is above this, in standard deviations. Not with trust = 'trust'."""
-    reward: PythonOnly[Answer | None] = later(None, before=None)
+    reward: FunctionByPlace[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → the reward; None: learned."""
-    terminated: PythonOnly[Answer | None] = later(None, before=None)
+    terminated: FunctionByPlace[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → whether the episode ends; None: see `ends`."""
 
     def __post_init__(self) -> None:
@@ -73,7 +75,11 @@ class LearnedModel:
         learning = Learning(*(getattr(self, name) for name in Learning._fields))
         if self.trust == "trust" or not self.normalise:
             learning = learning._replace(reward_limit=None)
-        model = ensemble(env, learning, self.reward, self.known_end(env), fit_for)
+        reward, end = self.reward, self.known_end(env)
+        reward = reward and careful("LearnedModel.reward", reward)
+        if self.terminated is not None:
+            end = careful("LearnedModel.terminated", self.terminated)
+        model = ensemble(env, learning, reward, end, fit_for)
         if self.trust == "trust":
             return model
         if self.doubt == "newness":

@@ -87,6 +87,9 @@ def test_an_environment_object_is_known_by_its_id_and_keywords():
     assert short == Hosted("CartPole-v1", kwargs={"max_episode_steps": 30})
     assert short.build().spec.time_limit == 30
     assert short.build().terminal is not None, "a time limit changes nothing else"
+    square = environment_of(gymnasium.make("hcdyna/GridWorld-v0"))
+    assert square == Hosted("hcdyna/GridWorld-v0")
+    assert square.build().terminal is not None, "as for its id"
     light = environment_of(gymnasium.make("Pendulum-v1", g=5.0))
     assert light.kwargs == ("g=5.0",)
     assert light.make().unwrapped.g == 5.0

@@ -39,6 +39,13 @@ def too_early(obs):
     return obs[0] >= 0.0
 
 
+def not_of_jax(obs):
+    return bool(obs[0] > 0)
+
+
+NO_FUNCTION = 3
+
+
 def climbing(environment, warmup=100, steps=300):
     return Settings(
         environment=environment,
@@ -218,3 +225,36 @@ def test_check_environment_compares_a_function_of_the_user():
     assert right["ends"] == "given (a function of the observation, right in all 200 random steps)"
     wrong = check_environment(Hosted("Walk-v0", terminal=too_early), steps=200)
     assert "given, but the function is wrong in" in wrong["ends"]
+
+
+def test_a_function_by_its_place_from_the_shell(tmp_path, capsys):
+    place = f"{__name__}:at_the_end"
+    small = ["--steps", "60", "--warmup", "40", "--evaluation.every", "60", "--agent.hidden", "4"]
+    words = ["--env", "Walk-v0", "--env.terminal", place, *small, "--search.skip-terminal"]
+    assert main(["train", *words, "--out", str(tmp_path / "run")]) == 0
+    assert "model learned (ends known;" in capsys.readouterr().out
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["settings"][0]["environment"]["terminal"] == {"import": place}
+    assert main(["check-env", "Walk-v0", "--env.terminal", place, "--steps", "200"]) == 0
+    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "given (a function of the observation, right in all 200 random steps)" in out
+    assert f"hcdyna train --env Walk-v0 --env.terminal {place} --steps" in out
+    assert main(["train", *words, "--print-settings"]) == 0
+    assert f"import: {place}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("at_the_end", "'at_the_end': must be like my_module:my_function"),
+        ("no_such_module:f", "can't import 'no_such_module:f'"),
+        (f"{__name__}:no_such_function", "has no attribute 'no_such_function'"),
+        (f"{__name__}:NO_FUNCTION", "is 3; must be a function"),
+        (f"{__name__}:not_of_jax", "raised TracerBoolConversionError"),
+    ],
+)
+@pytest.mark.parametrize("command", [["train", "--steps", "10", "--env"], ["check-env"]])
+def test_a_place_where_there_is_no_such_function(command, name, said, capsys):
+    assert main([*command, "Walk-v0", "--env.terminal", name]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line

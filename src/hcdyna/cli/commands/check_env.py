@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.table import Table
 
 from hcdyna.cli.options import parse
 from hcdyna.cli.output import show
+from hcdyna.settings.by_place import FunctionByPlace
 from hcdyna.settings.fields import number
+from hcdyna.settings.importing import place_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class CheckEnv:
     """Timeout of `reset` in seconds."""
     step_timeout: Annotated[float, tyro.conf.arg(name="env.step-timeout")] = 60.0
     """Timeout of `step` in seconds."""
+    terminal: Annotated[
+        FunctionByPlace[Callable[..., Any] | None], tyro.conf.arg(name="env.terminal")
+    ] = None
+    """JAX function obs [d] → whether an episode ends there, to compare with the random steps."""
     processes: Annotated[Literal["auto", "on", "off"], tyro.conf.arg(name="env.processes")] = "auto"
     """on: step it in a separate process."""
 
@@ -44,6 +50,7 @@ def main(arguments: Sequence[str]) -> None:
         factory=factory_at(options.id),
         reset_timeout=options.reset_timeout,
         step_timeout=options.step_timeout,
+        terminal=options.terminal,
         processes=options.processes,
     )
     found = check_environment(hosted, options.steps)
@@ -51,5 +58,7 @@ def main(arguments: Sequence[str]) -> None:
     for topic, words in found.items():
         table.add_row(topic, words)
     show(table)
-    kwargs = f" --env.kwargs {' '.join(options.kwargs)}" if options.kwargs else ""
-    print(f"Train with: hcdyna train --env {options.id}{kwargs} --steps 20000 --seeds 4")
+    more = f" --env.kwargs {' '.join(options.kwargs)}" if options.kwargs else ""
+    if options.terminal is not None:
+        more += f" --env.terminal {place_of(options.terminal)}"
+    print(f"Train with: hcdyna train --env {options.id}{more} --steps 20000 --seeds 4")

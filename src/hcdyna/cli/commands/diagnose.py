@@ -21,8 +21,8 @@ class Diagnose:
 
     The last lines name the cause, the first of these that applies: nothing was planned, values
     diverged, the model misses or imagines ends of episodes, predicts wrong next states or rewards,
-    is uncertain about most planned states or wrong only there, or values are impossible. Otherwise
-    the model is sound. For example:
+    is uncertain about most planned states or wrong only there, nearly all steps were warm-up, the
+    agent has hardly learned, or values are impossible. Otherwise the model is sound. For example:
 
       hcdyna diagnose runs/mine            hcdyna diagnose runs/a runs/b
     """

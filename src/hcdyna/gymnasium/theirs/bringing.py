@@ -57,7 +57,8 @@ def by_spec(spec: EnvSpec) -> Hosted:
         own = {name: x for name, x in kwargs.items() if known.kwargs.get(name) != x}
         if spec.max_episode_steps != known.max_episode_steps:
             own["max_episode_steps"] = spec.max_episode_steps
-        if str(spec.entry_point).startswith("gymnasium.") or callable(spec.entry_point):
+        known_here = str(spec.entry_point).startswith(("gymnasium.", "hcdyna."))
+        if known_here or callable(spec.entry_point):
             return Hosted(spec.id, kwargs=words_of_kwargs(own))
     words = dataclasses.replace(spec, kwargs=kwargs).to_json()
     if EnvSpec.from_json(words).kwargs != kwargs:

@@ -107,7 +107,7 @@ def ends(hosted: Hosted, terminal: Terminal | None, reached: np.ndarray, ended: 
     if terminal is None:
         return (
             "learned; if the observation determines them, pass a function: "
-            f"Hosted({hosted.id!r}, terminal=…)"
+            f"Hosted({hosted.id!r}, terminal=…) or --env.terminal my_module:my_function"
         )
     wrong = int((np.asarray(jax.vmap(terminal)(jnp.asarray(reached))) != ended).sum())
     which = "known" if hosted.terminal is None else "given"

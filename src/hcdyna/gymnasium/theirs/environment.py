@@ -20,6 +20,7 @@ from hcdyna.gymnasium.theirs.making import (
     words_of_kwargs,
 )
 from hcdyna.settings import PythonOnly, check, later, number
+from hcdyna.settings.by_place import FunctionByPlace
 from hcdyna.settings.errors import SettingsError
 from hcdyna.settings.fields import shown
 from hcdyna.settings.importing import Unimported, place_of
@@ -53,7 +54,7 @@ class Hosted:
     """Timeout of `step` in seconds."""
     processes: Literal["auto", "on", "off"] = "auto"
     """Step each seed's environment in its own process; auto: if a step takes over 1 ms."""
-    terminal: PythonOnly[Callable[[Array], Array] | None] = None
+    terminal: FunctionByPlace[Callable[[Array], Array] | None] = None
     """JAX function obs [d] → whether an episode ends there; None: known for standard ids only."""
     angles: int | None = number(None, at_least=0, at_most=1_000)
     """Number of (cos, sin) pairs at the start of an observation; None: known for standard ids."""

@@ -19,10 +19,11 @@ from hcdyna.runs.diagnosis.evidence import (
     beyond_chance,
     mean_of,
     where,
+    whose_ends,
     why,
     worst,
 )
-from hcdyna.settings import registry
+from hcdyna.runs.diagnosis.nothing import limit_of, nothing_planned, too_late
 from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 
@@ -30,6 +31,12 @@ MANY_IMAGINED = 0.02
 """Share of the steps that go on which a sound model may take for ends."""
 MOST_DOUBTFUL = 0.5
 """Share of the planned outcomes that a model which planning can use may not know."""
+UNLEARNED = 0.5
+"""Values of actions taken that are smaller than this share of the mean reward are those of a new
+network: once learned, they are that reward and what comes after it."""
+MANY_UPDATES = 2_000
+"""After so many, an agent has learned at least what a single step pays."""
+RATES = ("learning_rate", "actor_learning_rate", "critic_learning_rate")
 BEYOND = 0.1
 """How far values may lie outside the possible returns, as a share of their range."""
 
@@ -45,50 +52,6 @@ def judged(evidence: Evidence) -> tuple[str, str]:
     # What is wrong everywhere is wrong where it plans: that goes without saying.
     others = [said for other, said in found[1:] if other != "planned states"]
     return name, " ".join([first, *others[:1]])
-
-
-def nothing_planned(evidence: Evidence) -> str | None:
-    """No row of a mini-batch came from search-control, or it was a replayed one."""
-    settings, measured = evidence.settings, evidence.measured
-    training, strategy = settings.training, settings.search_control
-    name = registry.name_of("search_control", strategy)
-    if (measured.steps <= training.warmup).all():
-        return (
-            f"Planning has not begun: all of the {int(measured.steps.max()):,} steps so far were "
-            f"warm-up (training.warmup = {training.warmup:,})."
-        )
-    if training.planning_steps == 0:
-        return "Planning had no effect: there are no updates (training.planning_steps = 0)."
-    if training.mixing_rate == 0:
-        return (
-            "Planning had no effect: no row of a mini-batch comes from search-control "
-            "(training.mixing_rate = 0)."
-        )
-    if measured.replayed.all() and (measured.share > 0).all():
-        return f"Nothing is planned: search_control = {name} replays real steps, in its own order."
-    if (measured.share > 0).any():
-        return None
-    if (measured.queue == 0).all():
-        zeros = [x for x in ("steps", "max_accepted") if fields_of(strategy).get(x) == 0]
-        why = f" (search_control.{zeros[0]} = 0)" if zeros else ""
-        return f"Planning had no effect: no state ever entered the queue{why}."
-    limit = fields_of(settings.model).get("reward_limit")
-    if (measured.doubtful == 1).all() and evidence.instead and limit is not None:
-        if measured.constant_reward.all() and not measured.visited.ends.any():
-            return (
-                "Planning had no effect: all rewards were the same and no episode ended, so there "
-                "was nothing to plan for, and replay took its place."
-            )
-        return (
-            "Planning had no effect: the model predicts rewards with too large an error "
-            f"(model.reward_limit = {limit:g}), so replay took its place."
-        )
-    if (measured.doubtful > 0).any():
-        return (
-            "Planning had no effect: the model does not know the planned outcomes, and replayed "
-            "steps took the place of all of them."
-        )
-    return f"Nothing is planned: search_control = {name} only replays real steps."
 
 
 def diverged(evidence: Evidence) -> str | None:
@@ -116,13 +79,13 @@ def ends(evidence: Evidence) -> str | None:
         if missed == seen:
             what = f"never predicts an end, though {seen:,} of {real} ended an episode"
         return (
-            f"The model {what}: planning makes every state look as bad (or good) as going on for "
-            "ever."
+            f"The model {what}{whose_ends(evidence)}: planning makes every state look as bad (or "
+            "good) as going on for ever."
         )
     if imagined > MANY_IMAGINED * (steps - seen):
         return (
             f"The model imagines ends: it takes {imagined:,} of {count(steps - seen, 'real step')} "
-            "for an end that were none, and planning sees nothing beyond."
+            f"for an end that were none{whose_ends(evidence)}, and planning sees nothing beyond."
         )
     return None
 
@@ -163,6 +126,13 @@ def where_it_plans(evidence: Evidence) -> str | None:
 
 def doubt(evidence: Evidence) -> str | None:
     """The model does not know most of what planning asks."""
+    able = evidence.measured.competent
+    if not able.all():
+        agents = count(len(able), "agent")
+        return (
+            f"In {int((~able).sum())} of {agents} planning has no effect: the model predicts "
+            f"rewards with too large an error ({limit_of(evidence)}), and replay takes its place."
+        )
     share = mean_of(evidence.measured.doubtful)
     if not share > MOST_DOUBTFUL:
         return None
@@ -188,6 +158,25 @@ def values(evidence: Evidence) -> str | None:
                 f"allow returns from {low:.3g} to {high:.3g}."
             )
     return None
+
+
+def hardly_learned(evidence: Evidence) -> str | None:
+    """Values are smaller than the reward of a single step, as in a new network."""
+    measured, training = evidence.measured, evidence.settings.training
+    reward, value = mean_of(measured.mean_reward), mean_of(measured.taken)
+    if not value < UNLEARNED * reward:
+        return None
+    steps = (int(measured.steps.max()) - training.warmup) // training.update_every
+    updates = steps * training.planning_steps
+    if updates < MANY_UPDATES:
+        return None
+    rates = {name: fields_of(evidence.settings.agent).get(name) for name in RATES}
+    known = [f"agent.{name} = {x:g}" for name, x in rates.items() if isinstance(x, float)]
+    said = f" ({', '.join(known)})" if known else ""
+    return (
+        f"The agent has hardly learned: its values are {value:.2g} in size on average, where a "
+        f"single step pays {reward:.2g}, after {updates:,} updates{said}."
+    )
 
 
 def sound(evidence: Evidence) -> str:
@@ -216,6 +205,8 @@ CAUSES: dict[str, Callable[[Evidence], str | None]] = {
     "reward": reward,
     "doubt": doubt,
     "planned states": where_it_plans,
+    "warm-up": too_late,
+    "learning": hardly_learned,
     "values": values,
 }
 """Name → what to say if it is one, in order of precedence; if none is, the model is sound."""

@@ -8,6 +8,8 @@ import numpy as np
 from hcdyna.environments.variables import named_variables
 from hcdyna.runs.diagnosis.measuring import Measured, Side
 from hcdyna.settings import Settings
+from hcdyna.settings.fields import shown
+from hcdyna.settings.importing import place_of
 from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 from hcdyna.types import Spec
@@ -92,9 +94,23 @@ def about_reward(evidence: Evidence, side: Side) -> str | None:
 
 def why(evidence: Evidence) -> str:
     """What may lie behind it, if the settings tell."""
-    if fields_of(evidence.settings.model).get("normalise") is False:
+    model = evidence.settings.model
+    if fields_of(model).get("normalise") is False:
         return "; its inputs are not normalised (model.normalise = False)"
-    return f"; it has learned from {count(int(evidence.measured.steps.max()), 'step')}"
+    steps = count(int(evidence.measured.steps.max()), "step")
+    rate = fields_of(model).get("learning_rate")
+    if not isinstance(rate, float):
+        return f" after {steps}"
+    return f"; it has learned from {steps}, with model.learning_rate = {rate:g}"
+
+
+def whose_ends(evidence: Evidence) -> str:
+    """In brackets, where the model has its ends from, if it did not learn them."""
+    settings = evidence.settings
+    given, name = fields_of(settings.model).get("terminated"), "model.terminated"
+    if given is None and fields_of(settings.model).get("ends", "learned") != "learned":
+        given, name = fields_of(settings.environment).get("terminal"), "environment.terminal"
+    return "" if given is None else f" ({name} = {place_of(given) or shown(given)})"
 
 
 def where(evidence: Evidence) -> str:

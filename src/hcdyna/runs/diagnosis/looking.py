@@ -29,6 +29,8 @@ class Said(NamedTuple):
 
     value: Array
     """V̂(s) of the agent"""
+    taken: Array | None
+    """its Q̂(s, a)"""
     model: Outcome | None
     world: Outcome | None
     again: Outcome | None
@@ -52,6 +54,8 @@ class Planned(NamedTuple):
     """of a mini-batch that is such rows"""
     whole: Array
     """whether search-control hands out whole transitions, and nobody else asks the model"""
+    competent: Array
+    """whether planning uses the model at all"""
     said: Said
 
 
@@ -89,6 +93,7 @@ def look(
             doubtful |= ~scene.competent()
         return Said(
             value=scene.value(obs),
+            taken=None if scene.q is None else scene.q(obs, action),
             model=outcome,
             world=None if hosted else env.dynamics(world_key, obs, action),
             again=None if hosted else env.dynamics(again_key, obs, action),
@@ -117,7 +122,7 @@ def draw(
     strategy: SearchControl,
     state: DynaState,
     scene: Scene,
-) -> tuple[Transition, Array, Array, Array] | None:
+) -> tuple[Transition, Array, Array, Array, Array] | None:
     """All of `Planned` but what is said about it; None: nothing is planned."""
     training = settings.training
     rows_each = training.mixing_rate * training.batch_size
@@ -139,7 +144,8 @@ def draw(
         used &= ~doubtful
     share = jnp.sum(used) / (count * training.batch_size)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
-    return flat, used.reshape(-1), share, jnp.asarray(whole)
+    competent = True if scene.competent is None else scene.competent()
+    return flat, used.reshape(-1), share, jnp.asarray(whole), jnp.asarray(competent)
 
 
 def world_of(settings: Settings, seen: Any, scale: Any) -> Environment:

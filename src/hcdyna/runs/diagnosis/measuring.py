@@ -4,16 +4,16 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree
 
+from hcdyna.runs.diagnosis.distances import all_among, way_to_visited
 from hcdyna.runs.diagnosis.looking import Planned, Said
 from hcdyna.search_control.base import queue_of
 from hcdyna.types import Outcome, Transition
 
 CONSTANT = 1e-6
 """A deviation below this share of the mean is rounding: the number is a constant."""
-NEAREST_OF, ASKED_FOR = 20_000, 512
-"""Visited states that distances are measured to, and planned states that they are measured from."""
+BEYOND_CHANCE = 3.0
+"""A mean that is more standard errors from 0 than this is not 0."""
 
 
 class Side(NamedTuple):
@@ -56,6 +56,10 @@ class Measured(NamedTuple):
     """whether all rewards were the same; then errors of the reward are in units of 1"""
     largest_reward: Any
     """its size, whatever its sign"""
+    mean_reward: Any
+    """the size of the mean; 0 if it is 0 but for chance"""
+    taken: Any
+    """mean size of Q̂(s, a) at visited steps"""
     lowest_return: Any
     highest_return: Any
     """between which returns lie, by the rewards seen"""
@@ -72,6 +76,8 @@ class Measured(NamedTuple):
     """whether search-control hands out nothing but real steps, with their real outcomes"""
     ends_follow: Any
     """whether the model's ends are those of its next states, as the environment tells them"""
+    competent: Any
+    """whether planning uses the model at all"""
     diverged: Any
     """whether values are no longer finite"""
 
@@ -101,7 +107,7 @@ def measure(
     lowest, highest = possible_returns(visited.reward, ended, discount)
     queue = queue_of(state.search_control)
     every = np.ones(len(ended), bool)
-    of_planned, share, replayed = empty(len(change)), 0.0, False
+    of_planned, share, replayed, competent = empty(len(change)), 0.0, False, True
     doubtful = distance = math.nan
     if planned is not None and planned.used.any():
         rows, used, about = planned.rows, planned.used, planned.said
@@ -110,6 +116,8 @@ def measure(
         share = float(planned.share)
         distance = way_to_visited(rows.obs[used], visited)
         replayed = bool(planned.whole) and all_among(rows, visited)
+    if planned is not None:
+        competent = bool(planned.competent)
     if planned is not None and planned.said.doubtful is not None:
         doubtful = float(planned.said.doubtful.mean())
     return Measured(
@@ -118,6 +126,8 @@ def measure(
         steps=int(state.replay.total),
         constant_reward=unit == 0,
         largest_reward=largest,
+        mean_reward=mean_beyond_chance(visited.reward),
+        taken=math.nan if said.taken is None else float(np.abs(said.taken).mean()),
         lowest_return=lowest,
         highest_return=highest,
         share=share,
@@ -126,6 +136,7 @@ def measure(
         distance=distance,
         replayed=replayed,
         ends_follow=ends_follow(said),
+        competent=competent,
         diverged=not np.isfinite(said.value).all(),
     )
 
@@ -168,6 +179,13 @@ def side(
         missed_noise=int((real.terminated & ~again.terminated).sum()),
         imagined_noise=int((~real.terminated & again.terminated).sum()),
     )
+
+
+def mean_beyond_chance(rewards: Any) -> float:
+    """The size of their mean [rows]; 0 if it may be 0."""
+    mean = float(np.mean(rewards, dtype=np.float64))
+    error = float(np.std(rewards, dtype=np.float64)) / math.sqrt(len(rewards))
+    return abs(mean) if abs(mean) > BEYOND_CHANCE * error else 0.0
 
 
 def ends_follow(said: Said) -> bool:
@@ -214,29 +232,3 @@ def possible_returns(reward: Any, ended: Any, discount: float) -> tuple[float, f
 
     lowest = min(float(last.min()), for_ever(float(first.min())))
     return lowest, max(float(last.max()), for_ever(float(first.max())))
-
-
-def way_to_visited(states: Any, visited: Transition) -> float:
-    """Mean distance of `states` to the nearest visited one, in real steps; both are measured with
-    variables in units of their standard deviation. Of discrete states, the share not visited."""
-    if states.ndim == 1:
-        return float(np.mean(~np.isin(states, visited.obs)))
-    rng = np.random.default_rng(0)
-    scale = np.std(visited.obs, axis=0, dtype=np.float64)
-    scale = np.where(scale > 0, scale, 1.0)
-    step = np.linalg.norm((visited.next_obs - visited.obs) / scale, axis=1).mean()
-    to = rng.permutation(len(visited.obs))[:NEAREST_OF]
-    asked = states[rng.permutation(len(states))[:ASKED_FOR]] / scale
-    if not step or not np.isfinite(asked).all():
-        return math.nan
-    return float(KDTree(visited.obs[to] / scale).query(asked)[0].mean() / step)
-
-
-def all_among(rows: Transition, visited: Transition) -> bool:
-    """Whether all `rows` are visited steps, with the same outcomes."""
-
-    def keys(steps: Transition) -> set[bytes]:
-        columns = [np.asarray(x, np.float32).reshape(len(steps.reward), -1) for x in steps]
-        return {row.tobytes() for row in np.concatenate(columns, axis=1)}
-
-    return keys(rows) <= keys(visited)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hcdyna.runs.diagnosis.evidence import Evidence, mean_of
+from hcdyna.settings.plain import fields_of
 
 WIDTH = 100
 COLUMNS = (42, 28, 28)
@@ -122,7 +123,10 @@ def rule(evidence: Evidence) -> str:
     """What planning takes where the model does not know."""
     if np.isnan(evidence.measured.doubtful).all():
         return UNKNOWN
-    return "the best reward so far" if evidence.instead else "a replayed step"
+    replays = fields_of(evidence.settings.model).get("trust") == "replay"
+    if replays or not evidence.measured.competent.any():
+        return "a replayed step"
+    return "the best reward so far"
 
 
 def with_largest_errors(evidence: Evidence) -> list[int]:

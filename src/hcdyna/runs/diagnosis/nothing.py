@@ -1,0 +1,68 @@
+"""Reasons why nothing, or hardly anything, was planned."""
+
+from hcdyna.runs.diagnosis.evidence import Evidence
+from hcdyna.settings import registry
+from hcdyna.settings.plain import fields_of
+
+MOSTLY = 0.9
+"""A warm-up of more than this share of all steps leaves planning no time."""
+
+
+def nothing_planned(evidence: Evidence) -> str | None:
+    """No row of a mini-batch came from search-control, or it was a replayed one."""
+    settings, measured = evidence.settings, evidence.measured
+    training, strategy = settings.training, settings.search_control
+    name = registry.name_of("search_control", strategy)
+    if (measured.steps <= training.warmup).all():
+        return (
+            f"Planning has not begun: all of the {int(measured.steps.max()):,} steps so far were "
+            f"warm-up (training.warmup = {training.warmup:,})."
+        )
+    if training.planning_steps == 0:
+        return "Planning had no effect: there are no updates (training.planning_steps = 0)."
+    if training.mixing_rate == 0:
+        return (
+            "Planning had no effect: no row of a mini-batch comes from search-control "
+            "(training.mixing_rate = 0)."
+        )
+    if measured.replayed.all() and (measured.share > 0).all():
+        return f"Nothing is planned: search_control = {name} replays real steps, in its own order."
+    if (measured.share > 0).any():
+        return None
+    if (measured.queue == 0).all():
+        zeros = [x for x in ("steps", "max_accepted") if fields_of(strategy).get(x) == 0]
+        why = f" (search_control.{zeros[0]} = 0)" if zeros else ""
+        return f"Planning had no effect: no state ever entered the queue{why}."
+    if not measured.competent.any():
+        if measured.constant_reward.all() and not measured.visited.ends.any():
+            return (
+                "Planning had no effect: all rewards were the same and no episode ended, so there "
+                "was nothing to plan for, and replay took its place."
+            )
+        return (
+            "Planning had no effect: the model predicts rewards with too large an error "
+            f"({limit_of(evidence)}), so replay took its place."
+        )
+    if (measured.doubtful > 0).any():
+        return (
+            "Planning had no effect: the model does not know the planned outcomes, and replayed "
+            "steps took the place of all of them."
+        )
+    return f"Nothing is planned: search_control = {name} only replays real steps."
+
+
+def limit_of(evidence: Evidence) -> str:
+    """The setting that says how wrong a reward may be."""
+    limit = fields_of(evidence.settings.model).get("reward_limit")
+    return "by its own judgement" if limit is None else f"model.reward_limit = {limit:g}"
+
+
+def too_late(evidence: Evidence) -> str | None:
+    """Nearly all steps were warm-up."""
+    steps, warmup = int(evidence.measured.steps.max()), evidence.settings.training.warmup
+    if steps <= warmup or warmup < MOSTLY * steps:
+        return None
+    return (
+        f"Planning has hardly begun: only {steps - warmup:,} of {steps:,} steps came after the "
+        f"warm-up (training.warmup = {warmup:,})."
+    )
