@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hcdyna.models import newness, spread
-from hcdyna.models.ensemble import Answer, Learning, ensemble
+from hcdyna.models.ensemble import Learning, ensemble
 from hcdyna.models.fitting import FitFor
-from hcdyna.models.functions import careful
+from hcdyna.models.functions import Answer, careful
 from hcdyna.models.trust import Trust, with_trust
 from hcdyna.numerics.networks import Activation
 from hcdyna.settings import check, check_hidden, later, number, registry
