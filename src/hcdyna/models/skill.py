@@ -14,7 +14,7 @@ from hcdyna.types import Array, Outcome, Transition
 
 JUDGE = 0x4A5544
 """Sets the random numbers apart with which a model judges itself."""
-FORGETTING, FORGETTING_ENDS = 1e-3, 5e-3
+FORGETTING = 1e-3
 """Weight of the latest step, once there were more steps than its inverse."""
 MOST_IMAGINED = 0.1
 """Share of the steps that go on which a model may take for ends."""
@@ -41,11 +41,11 @@ def update(skill: Skill, guess: Outcome, step: Transition) -> Skill:
     seen = skill.seen + 1
     error = jnp.square(guess.reward - step.reward)
     imagined = (guess.terminated & (step.discount != 0.0)).astype(jnp.float32)
-    even = 1.0 / seen.astype(jnp.float32)
+    weight = jnp.maximum(FORGETTING, 1.0 / seen.astype(jnp.float32))
     return Skill(
         seen,
-        skill.error + jnp.maximum(FORGETTING, even) * (error - skill.error),
-        skill.imagined + jnp.maximum(FORGETTING_ENDS, even) * (imagined - skill.imagined),
+        skill.error + weight * (error - skill.error),
+        skill.imagined + weight * (imagined - skill.imagined),
     )
 
 
