@@ -13,19 +13,13 @@ import optax
 
 from hcdyna.models import pay, scales, skill
 from hcdyna.models.fitting import Fit, FitFor, Learned, Lesson, both, weights
-from hcdyna.models.functions import flag, real
+from hcdyna.models.functions import Answer, flag, real
 from hcdyna.numerics import adam, ring
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.types import Array, Environment, Info, Key, Model, Outcome, Transition
 
-Answer = Callable[[Array, Array, Array], Array]
-"""obs [d], action, next_obs [d] → a scalar."""
-
 RARE_KEPT, RARE_DRAWN = 1_024, 32
-"""Steps that ended an episode or paid unusually: how many are remembered, and drawn for an update.
-There may be one in a thousand, and they are what planning is about."""
-JUDGE = 0x4A5544
-"""Sets the random numbers apart with which the model judges itself."""
+"""Steps that ended an episode or paid unusually: how many are kept, and drawn for an update."""
 UNUSUAL = 3.0
 """A reward is unusual if it is so many deviations from the mean."""
 
@@ -126,7 +120,10 @@ def ensemble(
 
         return for_each(answer, (0, None))(state.params, asked(units_of(state), obs, action))
 
-    def predict(key: Key, state: ModelState, obs: Array, action: Array) -> Outcome:
+    def predict(
+        key: Key, state: ModelState, obs: Array, action: Array, ended: Array | None = None
+    ) -> Outcome:
+        """`ended`: whether the reward is one of those at ends, where that is known."""
         every = every_answer(state, obs, action)
         if settings.answer == "member":
             answer = every[jax.random.randint(key, (), 0, members)]
@@ -139,7 +136,7 @@ def ensemble(
         if known_reward is not None:
             reward = real("LearnedModel.reward", known_reward(obs, action, next_obs))
         elif settings.normalise:
-            reward = pay.settled(state.pay, reward, end)
+            reward = pay.settled(state.pay, reward, end if ended is None else ended)
         return Outcome(next_obs, reward, end)
 
     def disagreement(state: ModelState, obs: Array, action: Array) -> Array:
@@ -230,7 +227,10 @@ def ensemble(
             rare = ring.extend(state.rare, as_batch, keep[None])
             paid = pay.update(state.pay, step.reward, step.discount == 0.0)
             if judges_itself:
-                guess = predict(jax.random.fold_in(key, JUDGE), state, step.obs, step.action)
+                # A reward that is paid for the first time is no error, and neither is a known end.
+                test_key, now = jax.random.fold_in(key, skill.JUDGE), state._replace(pay=paid)
+                guess = predict(test_key, now, step.obs, step.action, step.discount == 0.0)
+                guess = guess._replace(terminated=guess.terminated & (known_end is None))
                 state = state._replace(skill=skill.update(state.skill, guess, step))
             state = state._replace(scales=units, rare=rare, pay=paid)
         if settings.updates == 1:
@@ -241,8 +241,7 @@ def ensemble(
         return state, {"model_loss": errors[-1]}
 
     def competent(state: ModelState) -> Array:
-        few, unit = ~jnp.any(state.pay.many), state.scales.deviation[-1]
-        return few | skill.is_enough(state.skill, settings.reward_limit, unit)
+        return skill.is_enough(state.skill, settings.reward_limit, state.scales.deviation[-1])
 
     spread = disagreement if members > 1 else None
     return Model(init, predict, update, spread, competent=competent if judges_itself else None)

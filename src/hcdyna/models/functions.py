@@ -15,6 +15,9 @@ from hcdyna.settings.errors import SettingsError, words_of
 from hcdyna.settings.fields import shown
 from hcdyna.types import Array, Environment, Key, Model, Outcome
 
+Answer = Callable[[Array, Array, Array], Array]
+"""obs [d], action, next_obs [d] → a scalar."""
+
 
 def from_function(function: Callable[..., Any]) -> FromFunction:
     """A model from f(obs, action) or f(key, obs, action) → next_obs, reward, terminated.

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hcdyna.models import newness, spread
-from hcdyna.models.ensemble import Answer, Learning, ensemble
+from hcdyna.models.ensemble import Learning, ensemble
 from hcdyna.models.fitting import FitFor
-from hcdyna.models.functions import careful
+from hcdyna.models.functions import Answer, careful
 from hcdyna.models.trust import Trust, with_trust
 from hcdyna.numerics.networks import Activation
 from hcdyna.settings import check, check_hidden, later, number, registry
@@ -53,8 +53,8 @@ class LearnedModel:
     until_told: int = later(20, before=20, at_least=1, at_most=MOST)
     """Optimism ends after this many terminations, or rewards that differ from the first."""
     reward_limit: float = later(0.3, before=0.3, above=0)
-    """Where rewards are more than a few different ones: planning uses replay alone while their
-    error on new steps is above this, in standard deviations. Not with trust = 'trust'."""
+    """Planning uses replay alone while the error of predicted rewards on new steps is above this,
+    in standard deviations, or many ends are imagined. Not with trust = 'trust'."""
     reward: FunctionByPlace[Answer | None] = later(None, before=None)
     """obs [d], action, next_obs [d] → the reward; None: learned."""
     terminated: FunctionByPlace[Answer | None] = later(None, before=None)

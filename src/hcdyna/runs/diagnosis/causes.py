@@ -23,7 +23,7 @@ from hcdyna.runs.diagnosis.evidence import (
     why,
     worst,
 )
-from hcdyna.runs.diagnosis.nothing import limit_of, nothing_planned, too_late
+from hcdyna.runs.diagnosis.nothing import nothing_planned, too_late, unable
 from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 
@@ -130,8 +130,8 @@ def doubt(evidence: Evidence) -> str | None:
     if not able.all():
         agents = count(len(able), "agent")
         return (
-            f"In {int((~able).sum())} of {agents} planning has no effect: the model predicts "
-            f"rewards with too large an error ({limit_of(evidence)}), and replay takes its place."
+            f"In {int((~able).sum())} of {agents} planning has no effect: {unable(evidence)}, and "
+            "replay takes its place."
         )
     share = mean_of(evidence.measured.doubtful)
     if not share > MOST_DOUBTFUL:

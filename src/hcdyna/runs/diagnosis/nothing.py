@@ -1,8 +1,12 @@
 """Reasons why nothing, or hardly anything, was planned."""
 
+import numpy as np
+
+from hcdyna.models.skill import MOST_IMAGINED
 from hcdyna.runs.diagnosis.evidence import Evidence
 from hcdyna.settings import registry
 from hcdyna.settings.plain import fields_of
+from hcdyna.settings.words import count
 
 MOSTLY = 0.9
 """A warm-up of more than this share of all steps leaves planning no time."""
@@ -39,10 +43,7 @@ def nothing_planned(evidence: Evidence) -> str | None:
                 "Planning had no effect: all rewards were the same and no episode ended, so there "
                 "was nothing to plan for, and replay took its place."
             )
-        return (
-            "Planning had no effect: the model predicts rewards with too large an error "
-            f"({limit_of(evidence)}), so replay took its place."
-        )
+        return f"Planning had no effect: {unable(evidence)}, so replay took its place."
     if (measured.doubtful > 0).any():
         return (
             "Planning had no effect: the model does not know the planned outcomes, and replayed "
@@ -51,10 +52,18 @@ def nothing_planned(evidence: Evidence) -> str | None:
     return f"Nothing is planned: search_control = {name} only replays real steps."
 
 
-def limit_of(evidence: Evidence) -> str:
-    """The setting that says how wrong a reward may be."""
+def unable(evidence: Evidence) -> str:
+    """What the model can't predict, so that planning does not use it."""
+    side = evidence.measured.visited
+    imagined, others = np.nansum(side.imagined), np.sum(side.rows) - np.nansum(side.ends)
+    if imagined > MOST_IMAGINED * others:
+        return (
+            f"the model takes {int(imagined):,} of {count(int(others), 'real step')} for an end "
+            "that were none, as it does where ends depend on chance or on what is not observed"
+        )
     limit = fields_of(evidence.settings.model).get("reward_limit")
-    return "by its own judgement" if limit is None else f"model.reward_limit = {limit:g}"
+    said = "by its own judgement" if limit is None else f"model.reward_limit = {limit:g}"
+    return f"the model predicts rewards with too large an error ({said})"
 
 
 def too_late(evidence: Evidence) -> str | None:
