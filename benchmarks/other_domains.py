@@ -4,7 +4,8 @@
 
 The default learned model with learned ends against replay alone, on a maze, on two goals of
 different worth, with a single reward at the goal, with slippery moves, among eight variables of
-which six are noise, with a fire on the way, and where nothing matters but to stay out of a fire.
+which six are noise, with a fire on the way, where nothing matters but to stay out of a fire, and
+where one step in a hundred ends the episode by chance.
 Returns are means after warm-up and over the last 20%, with 95% intervals.
 """
 
@@ -23,6 +24,9 @@ from hcdyna.environments.grid_world import DIRECTIONS
 from hcdyna.statistics.summaries import last_share, mean_interval
 from hcdyna.types import Array, Box, Environment, Key, Outcome, Spec
 
+SUDDEN = 0x535544
+"""Sets the random numbers of sudden ends apart."""
+
 
 @dataclass(frozen=True)
 class Square:
@@ -40,6 +44,8 @@ class Square:
     """Chance that another move is made than was chosen."""
     noise: int = 0
     """Variables that are standard normal noise."""
+    sudden: float = 0.0
+    """Chance that a step ends the episode, wherever it leads."""
     time_limit: int = 1_000
 
     def build(self) -> Environment:
@@ -74,14 +80,15 @@ class Square:
             at_end = jnp.where(near(next_obs), self.near_goal or 0.0, self.goal_reward)
             at_end = jnp.where(inside(next_obs, self.fire), -100.0, at_end)
             reward = jnp.where(ends(next_obs), at_end, self.step_reward)
-            return Outcome(next_obs, reward, ends(next_obs))
+            over = jax.random.uniform(jax.random.fold_in(key, SUDDEN)) < self.sudden
+            return Outcome(next_obs, reward, ends(next_obs) | over)
 
         def reset(key: Key) -> Array:
             place_key, noise_key = jax.random.split(key)
             return noisy(noise_key, jax.random.uniform(place_key, (2,), maxval=0.05))
 
         assert len(low) == d
-        return Environment(spec, reset, dynamics, box, ends)
+        return Environment(spec, reset, dynamics, box, None if self.sudden else ends)
 
 
 DOMAINS = {
@@ -94,6 +101,7 @@ DOMAINS = {
     "staying alive": Square(
         fire=((0.3, 1.0, 0.0, 1.0), (0.0, 1.0, 0.3, 1.0)), step_reward=1.0, slip=0.3, time_limit=200
     ),
+    "sudden ends": Square(sudden=0.01),
 }
 VARIANTS: dict[str, tuple[str, Any]] = {
     "replay alone": ("replay", None),
