@@ -18,6 +18,8 @@ SCALE = ".scale"
 """Not in the checkpoints of runs from before it was kept, for which it is measured again."""
 MODEL, MODEL_SCALES = ".dyna.model.", ".dyna.model.scales."
 """Once, a learned model had a single network without an axis for members, and raw numbers."""
+IMAGINED = ".skill.imagined"
+"""Nor were ends counted that a learned model had imagined."""
 
 
 def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
@@ -47,7 +49,7 @@ def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
         found = arrays.get(path)
         if found is None and path == SCALE:
             found = np.full((agents, *shape), np.nan, dtype)
-        if found is None and path.startswith(MODEL_SCALES):
+        if found is None and (path.startswith(MODEL_SCALES) or path.endswith(IMAGINED)):
             found = np.zeros((agents, *shape), dtype)
         if found is not None and path.startswith(MODEL) and (1, *found.shape[1:]) == shape:
             found = found[:, None]
