@@ -306,6 +306,7 @@ MODELS = {
     "rewards are finite": also(
         instead=lambda state, found: found._replace(reward=found.reward / 0)
     ),
+    "can_be: a scalar": also(can_be=lambda state, obs: obs > 0),
     "competent: a scalar": also(competent=lambda state: jnp.ones(1, bool)),
     "info: scalars, but model_loss has": also(
         update=lambda key, state, replay: (state, {"model_loss": jnp.ones(3)})

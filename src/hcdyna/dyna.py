@@ -190,6 +190,7 @@ def scene_of(
         doubt=None if model.doubt is None else partial(model.doubt, state.model),
         instead=None if model.instead is None else partial(model.instead, state.model),
         competent=None if model.competent is None else partial(model.competent, state.model),
+        can_be=None if model.can_be is None else partial(model.can_be, state.model),
         climb=plain if climb is None else climb(state.agent, value),
     )
 

@@ -170,6 +170,8 @@ class Model(NamedTuple):
     """state, outcome → what planning uses instead of it, in doubt. None: a replayed row."""
     competent: Callable[[Any], Array] | None = None
     """state → whether to plan with it at all; if not, all is replay. None: always."""
+    can_be: Callable[[Any, Array], Array] | None = None
+    """state, obs [d] → whether there may be such a state; if not, a replayed row. None: always."""
 
 
 class Scene(NamedTuple):
@@ -199,6 +201,7 @@ class Scene(NamedTuple):
     doubt: Callable[[Array, Array, Outcome], Array] | None = None
     instead: Callable[[Outcome], Outcome] | None = None
     competent: Callable[[], Array] | None = None
+    can_be: Callable[[Array], Array] | None = None
     """As those of the model, with its current state."""
     climb: Callable[..., tuple[Array, Array]] | None = None
     """noise [k, d], start [d], … → `climbing.climb_along`, or faster; on V̂ with Π unless told."""

@@ -10,9 +10,7 @@ from hcdyna.models import skill
 from hcdyna.numerics import ring
 from hcdyna.planning import complete, draw_mini_batches
 from hcdyna.planning.budget import budget_of
-from hcdyna.runs.checkpoint import IMAGINED, from_arrays, to_arrays
 from hcdyna.search_control.uniform import Uniform
-from hcdyna.settings.errors import RunError
 from hcdyna.testing import some_replay
 from hcdyna.types import Outcome, Scene, Transition
 
@@ -113,18 +111,3 @@ def test_ends_by_chance_can_not_be_predicted_and_known_ones_need_not():
 
 def test_who_trusts_the_model_does_not_ask():
     assert learned_from(np.zeros(3), trust="trust") is None
-
-
-def test_a_state_from_before_imagined_ends_were_counted_is_read():
-    model = LearnedModel(hidden=(4,)).build(GridWorld().build())
-    state = {"dyna": jax.tree.map(lambda x: x[None], model.init(KEY))}
-    arrays = to_arrays(state, 1)
-    (later,) = (path for path in arrays if path.endswith(IMAGINED))
-    before = {path: x for path, x in arrays.items() if path != later}
-    found = to_arrays(jax.tree.map(jnp.asarray, from_arrays(before, state)), 1)
-    assert found.keys() == arrays.keys()
-    for path, x in found.items():
-        np.testing.assert_array_equal(x, arrays[path])
-    (error,) = (path for path in arrays if path.endswith(".skill.error"))
-    with pytest.raises(RunError, match="is missing or of another shape"):
-        from_arrays({path: x for path, x in arrays.items() if path != error}, state)

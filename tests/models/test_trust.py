@@ -39,7 +39,7 @@ def parts(kind, trust, until_told=3):
     env = environment.build()
     model = TrueModel().build(env)
     if trust != "trust":
-        model = with_trust(model, UPPER_HALF, trust, until_told)
+        model = with_trust(model, UPPER_HALF, trust, until_told, 2)
     return env, agent.build(env.spec), model
 
 

@@ -82,12 +82,13 @@ class LearnedModel:
         model = ensemble(env, learning, reward, end, fit_for)
         if self.trust == "trust":
             return model
+        d = len(env.spec.low)
         if self.doubt == "newness":
             rule = newness.Rule(self.cell_width, self.visits, self.new_share)
-            doubt = newness.doubt(rule, len(env.spec.low))
+            doubt = newness.doubt(rule, d)
         else:
             doubt = spread.doubt(model, self.spread_limit)
-        return with_trust(model, doubt, self.trust, self.until_told)
+        return with_trust(model, doubt, self.trust, self.until_told, d)
 
     def in_words(self, env: Environment) -> str:
         """For people: what is learned, and what is done where that is not enough."""

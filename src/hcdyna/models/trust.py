@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from hcdyna.models import optimism
+from hcdyna.models import codes, optimism
 from hcdyna.numerics import ring
 from hcdyna.types import Array, Info, Key, Model, Outcome
 
@@ -24,27 +24,32 @@ class Doubt(NamedTuple):
 
 
 class TrustState(NamedTuple):
-    """The model's state, that of its doubt, and what is hoped for (or (), if nothing is)."""
+    """The model's state, that of its doubt, what is hoped for (or (), if nothing is), and which
+    values observations take."""
 
     model: Any
     doubt: Any
     hope: Any
+    values: codes.Values
 
 
-def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int) -> Model:
-    """The same model, which tells what it does not know and what to take instead."""
+def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int, d: int) -> Model:
+    """The same model of states [d], which tells what it does not know and what to take instead."""
     hopes = trust == "optimistic"
 
     def init(key: Key) -> TrustState:
-        return TrustState(model.init(key), doubt.init(), optimism.init() if hopes else ())
+        hope = optimism.init() if hopes else ()
+        return TrustState(model.init(key), doubt.init(), hope, codes.init(d))
 
     def predict(key: Key, state: TrustState, obs: Array, action: Array) -> Outcome:
         return model.predict(key, state.model, obs, action)
 
     def update(key: Key, state: TrustState, replay: ring.Ring) -> tuple[TrustState, Info]:
         inner, info = model.update(key, state.model, replay)
-        hope = optimism.update(state.hope, ring.newest(replay)) if hopes else ()
-        return TrustState(inner, doubt.update(key, state.doubt, inner, replay), hope), info
+        step = ring.newest(replay)
+        hope = optimism.update(state.hope, step) if hopes else ()
+        values = codes.update(state.values, step.next_obs)
+        return TrustState(inner, doubt.update(key, state.doubt, inner, replay), hope, values), info
 
     def doubtful(state: TrustState, obs: Array, action: Array, outcome: Outcome) -> Array:
         unknown = doubt.unknown(state.doubt, state.model, obs, action, outcome)
@@ -69,4 +74,5 @@ def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int) -> Mod
         doubtful,
         instead if hopes else None,
         competent if hopes or model.competent is not None else None,
+        lambda state, obs: codes.can_be(state.values, obs),
     )

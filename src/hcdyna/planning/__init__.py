@@ -78,7 +78,8 @@ def draw_mini_batch(
     replay_key, state_key, model_key, action_key = jax.random.split(key, 4)
     m, simulated = simulated_rows(key, search_control, search_state, budget)
     gives_way = scene.doubt is not None and scene.instead is None
-    if (gives_way or scene.competent is not None) and simulated is None and m > 0:
+    asks = gives_way or scene.competent is not None or scene.can_be is not None
+    if asks and simulated is None and m > 0:
         simulated = jnp.ones(m, bool)
     # From the last one on, so that the last rows are the same however many are needed.
     count = budget.batch_size - (m if simulated is None else 0)
@@ -93,13 +94,23 @@ def draw_mini_batch(
     states, action = found if isinstance(found, Pair) else (found, None)
     prepare = actions_of(scene.env.spec).prepare
     rows, doubtful = prepare(model_key, action_key, states, action, scene, epsilon)
-    if scene.competent is not None and simulated is not None:
-        competent = scene.competent()
-        simulated &= competent
-        doubtful = None if doubtful is None else jnp.where(competent, doubtful, 1.0)
+    if simulated is not None:
+        usable = usable_states(states, scene)
+        simulated &= usable
+        doubtful = None if doubtful is None else jnp.where(usable, doubtful, 1.0)
     if gives_way and doubtful is not None:
         simulated &= doubtful == 0
     return MiniBatches(replayed, simulated, rows, doubtful=doubtful)
+
+
+def usable_states(states: Array, scene: Scene) -> Array:
+    """From which of the states [m, d] the model is to be planned with."""
+    usable = jnp.ones(len(states), bool)
+    if scene.competent is not None:
+        usable &= scene.competent()
+    if scene.can_be is not None:
+        usable &= jax.vmap(scene.can_be)(states)
+    return usable
 
 
 def plan(
@@ -150,8 +161,8 @@ def complete(
     rows, doubtful, simulated = batch.rows, None, batch.simulated
     if not isinstance(rows, Transition):
         rows, doubtful = actions_of(scene.env.spec).complete(agent, state, rows, scene)
-    if doubtful is not None and scene.competent is not None:
-        doubtful |= ~scene.competent()
+    if doubtful is not None:
+        doubtful |= ~usable_states(rows.obs, scene)
     if doubtful is not None and scene.instead is None:
         simulated &= ~doubtful
     replayed, weight = batch.replayed, batch.weight

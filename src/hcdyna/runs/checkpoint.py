@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hcdyna.models.codes import Values
 from hcdyna.numerics.packing import is_key, raw
 from hcdyna.numerics.ring import Ring
 from hcdyna.settings.errors import RunError
@@ -18,8 +19,8 @@ SCALE = ".scale"
 """Not in the checkpoints of runs from before it was kept, for which it is measured again."""
 MODEL, MODEL_SCALES = ".dyna.model.", ".dyna.model.scales."
 """Once, a learned model had a single network without an axis for members, and raw numbers."""
-IMAGINED = ".skill.imagined"
-"""Nor were ends counted that a learned model had imagined."""
+LATER = (".skill.imagined", *(f".values.{name}" for name in Values._fields))
+"""Nor were ends counted that a learned model had imagined, nor values of variables kept."""
 
 
 def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
@@ -49,7 +50,7 @@ def from_arrays(arrays: dict[str, np.ndarray], like: Any) -> Any:
         found = arrays.get(path)
         if found is None and path == SCALE:
             found = np.full((agents, *shape), np.nan, dtype)
-        if found is None and (path.startswith(MODEL_SCALES) or path.endswith(IMAGINED)):
+        if found is None and (path.startswith(MODEL_SCALES) or path.endswith(LATER)):
             found = np.zeros((agents, *shape), dtype)
         if found is not None and path.startswith(MODEL) and (1, *found.shape[1:]) == shape:
             found = found[:, None]

@@ -119,6 +119,8 @@ def check_model(model: Any, environment: Any) -> None:
         _check_flag(jax.vmap(now.doubt)(after, *asked[3:], outcome), "doubt")
     if now.instead is not None:
         _check_outcome(jax.vmap(now.instead)(after, outcome), env)
+    if now.can_be is not None:
+        _check_flag(jax.vmap(now.can_be)(after, some_states(env)), "can_be")
     if now.competent is not None:
         _check_flag(jax.vmap(lambda key, state: now.competent(state))(keys, after), "competent")
 

@@ -23,7 +23,7 @@ from hcdyna.runs.diagnosis.evidence import (
     why,
     worst,
 )
-from hcdyna.runs.diagnosis.nothing import nothing_planned, too_late, unable
+from hcdyna.runs.diagnosis.nothing import codes, nothing_planned, too_late, unable
 from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 
@@ -133,6 +133,8 @@ def doubt(evidence: Evidence) -> str | None:
             f"In {int((~able).sum())} of {agents} planning has no effect: {unable(evidence)}, and "
             "replay takes its place."
         )
+    if mean_of(evidence.measured.impossible) > MOST_DOUBTFUL:
+        return f"Planning has little effect: {codes(evidence)}."
     share = mean_of(evidence.measured.doubtful)
     if not share > MOST_DOUBTFUL:
         return None

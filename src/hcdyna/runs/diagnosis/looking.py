@@ -11,7 +11,7 @@ from hcdyna.dyna import DynaState, scene_of
 from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.gymnasium.theirs.seen import as_seen
 from hcdyna.numerics import ring
-from hcdyna.planning import actions_of, draw_mini_batches
+from hcdyna.planning import actions_of, draw_mini_batches, usable_states
 from hcdyna.planning.budget import budget_of
 from hcdyna.settings import Settings, part_of, with_numbers
 from hcdyna.types import Agent, Array, Environment, Key, Outcome, Scene, SearchControl, Transition
@@ -56,6 +56,8 @@ class Planned(NamedTuple):
     """whether search-control hands out whole transitions, and nobody else asks the model"""
     competent: Array
     """whether planning uses the model at all"""
+    impossible: Array
+    """share of the states that can't be"""
     said: Said
 
 
@@ -89,8 +91,8 @@ def look(
         outcome = scene.predict(model_key, obs, action) if asks else None
         doubt, spread = (scene.doubt, scene.spread) if asks else (None, None)
         doubtful = None if doubt is None or outcome is None else doubt(obs, action, outcome)
-        if doubtful is not None and scene.competent is not None:
-            doubtful |= ~scene.competent()
+        if doubtful is not None:
+            doubtful |= ~usable_states(obs[None], scene)[0]
         return Said(
             value=scene.value(obs),
             taken=None if scene.q is None else scene.q(obs, action),
@@ -122,7 +124,7 @@ def draw(
     strategy: SearchControl,
     state: DynaState,
     scene: Scene,
-) -> tuple[Transition, Array, Array, Array, Array] | None:
+) -> tuple[Transition, Array, Array, Array, Array, Array] | None:
     """All of `Planned` but what is said about it; None: nothing is planned."""
     training = settings.training
     rows_each = training.mixing_rate * training.batch_size
@@ -145,7 +147,9 @@ def draw(
     share = jnp.sum(used) / (count * training.batch_size)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
     competent = True if scene.competent is None else scene.competent()
-    return flat, used.reshape(-1), share, jnp.asarray(whole), jnp.asarray(competent)
+    impossible = 0.0 if scene.can_be is None else jnp.mean(~jax.vmap(scene.can_be)(flat.obs))
+    about_all = (jnp.asarray(x) for x in (whole, competent, impossible))
+    return flat, used.reshape(-1), share, *about_all
 
 
 def world_of(settings: Settings, seen: Any, scale: Any) -> Environment:

@@ -78,6 +78,8 @@ class Measured(NamedTuple):
     """whether the model's ends are those of its next states, as the environment tells them"""
     competent: Any
     """whether planning uses the model at all"""
+    impossible: Any
+    """share of planned states that can't be"""
     diverged: Any
     """whether values are no longer finite"""
 
@@ -107,7 +109,8 @@ def measure(
     lowest, highest = possible_returns(visited.reward, ended, discount)
     queue = queue_of(state.search_control)
     every = np.ones(len(ended), bool)
-    of_planned, share, replayed, competent = empty(len(change)), 0.0, False, True
+    of_planned, share, replayed = empty(len(change)), 0.0, False
+    competent, impossible = True, 0.0
     doubtful = distance = math.nan
     if planned is not None and planned.used.any():
         rows, used, about = planned.rows, planned.used, planned.said
@@ -117,7 +120,7 @@ def measure(
         distance = way_to_visited(rows.obs[used], visited)
         replayed = bool(planned.whole) and all_among(rows, visited)
     if planned is not None:
-        competent = bool(planned.competent)
+        competent, impossible = bool(planned.competent), float(planned.impossible)
     if planned is not None and planned.said.doubtful is not None:
         doubtful = float(planned.said.doubtful.mean())
     return Measured(
@@ -137,6 +140,7 @@ def measure(
         replayed=replayed,
         ends_follow=ends_follow(said),
         competent=competent,
+        impossible=impossible,
         diverged=not np.isfinite(said.value).all(),
     )
 

@@ -3,13 +3,14 @@
 import numpy as np
 
 from hcdyna.models.skill import MOST_IMAGINED
-from hcdyna.runs.diagnosis.evidence import Evidence
+from hcdyna.runs.diagnosis.evidence import Evidence, mean_of
 from hcdyna.settings import registry
 from hcdyna.settings.plain import fields_of
 from hcdyna.settings.words import count
 
 MOSTLY = 0.9
-"""A warm-up of more than this share of all steps leaves planning no time."""
+"""A warm-up of more than this share of all steps leaves planning no time, and with more planned
+states that can't be, there is no planning."""
 
 
 def nothing_planned(evidence: Evidence) -> str | None:
@@ -44,6 +45,8 @@ def nothing_planned(evidence: Evidence) -> str | None:
                 "was nothing to plan for, and replay took its place."
             )
         return f"Planning had no effect: {unable(evidence)}, so replay took its place."
+    if mean_of(measured.impossible) > MOSTLY:
+        return f"Planning had no effect: {codes(evidence)}."
     if (measured.doubtful > 0).any():
         return (
             "Planning had no effect: the model does not know the planned outcomes, and replayed "
@@ -61,9 +64,24 @@ def unable(evidence: Evidence) -> str:
             f"the model takes {int(imagined):,} of {count(int(others), 'real step')} for an end "
             "that were none, as it does where ends depend on chance or on what is not observed"
         )
+    if evidence.measured.constant_reward.all():
+        return (
+            f"the model took more than {MOST_IMAGINED:.0%} of the real steps of late for an end "
+            "that were none, though it no longer does"
+        )
     limit = fields_of(evidence.settings.model).get("reward_limit")
     said = "by its own judgement" if limit is None else f"model.reward_limit = {limit:g}"
     return f"the model predicts rewards with too large an error ({said})"
+
+
+def codes(evidence: Evidence) -> str:
+    """That planning starts where nothing can be."""
+    name = registry.name_of("search_control", evidence.settings.search_control)
+    return (
+        "most observed variables only ever take two values, as codes and flags do, and "
+        f"{mean_of(evidence.measured.impossible):.0%} of the states of search_control = {name} "
+        "lie between them, so replayed steps took their place"
+    )
 
 
 def too_late(evidence: Evidence) -> str | None:
