@@ -8,6 +8,7 @@ from hcdyna.sweeps.planning import (
     cell_from_plain,
     cell_to_plain,
     cells_of,
+    columns_of,
     program_of,
     split,
 )
@@ -188,6 +189,12 @@ def test_cells_that_differ_in_numbers_share_a_program_and_seeds_share_a_task():
         assert Task.read(task.line()) == task
     (task,) = split(groups, dict.fromkeys(groups, 9))
     assert task.agents == 18, "all blocks of all settings"
+
+
+def test_small_blocks_of_seeds_fill_up_what_a_large_one_leaves():
+    assert columns_of([30, 70, 100, 200, 600], 600) == [[4], [0, 1, 2, 3]]
+    assert columns_of([30, 70, 100, 200, 600], 1_000) == [[0, 1, 2, 3, 4]]
+    assert columns_of([200, 30], 100) == [[0], [1]], "one that is too large comes alone"
 
 
 def test_settings_are_those_of_the_preset_where_nothing_is_said():

@@ -12,7 +12,7 @@ from small_studies import SETTINGS, cells_of, small
 from hcdyna.cli import main
 from hcdyna.runs.beginning import begun
 from hcdyna.settings.errors import RunError, SettingsError
-from hcdyna.sweeps import calibration
+from hcdyna.sweeps import calibration, planning
 from hcdyna.sweeps.engines import local
 from hcdyna.sweeps.planning import by_program
 from hcdyna.sweeps.status import status
@@ -143,15 +143,42 @@ def test_a_plan_says_what_is_there_and_what_was_planned_before(make_store, make_
     assert line == "small: 4 agents in 2 cells; 1 program, 2 tasks; 2 cells there already"
 
 
+def test_programs_are_divided_by_their_share_of_the_work():
+    study = small(vary={"training.planning_steps": [1, 3], "agent.learning_rate": [0.5, 1.0]})
+    few, many = groups = by_program(study.cells())  # four cells each: a third, and two thirds
+    most = dict.fromkeys(groups, 4)
+
+    def together(workers: int) -> list[int]:
+        return [*calibration.together(groups, most, {}, workers).values()]
+
+    assert together(1) == [4, 4]
+    assert together(3) == [4, 2]
+    assert together(100) == [1, 1]
+    assert calibration.together(groups, {few: 4, many: 3}, {}, 1)[many] == 3
+
+
+def test_a_gpu_that_workers_share_gets_as_many_agents_as_fit(monkeypatch):
+    study = small(seeds=400, block=10, together=None)
+    monkeypatch.setattr(planning.memory, "available", lambda: 1 << 40)
+    on_cpu, on_gpu = (plan(study, None, 2, False, gpus=gpus) for gpus in (0.0, 0.5))
+    most = [max(task.agents for task in planned.tasks) for planned in (on_cpu, on_gpu)]
+    assert most[0] <= planning.MOST_AGENTS < most[1]
+    (group,) = by_program(study.cells(), on_gpu=True).values()
+    each = sum(planning.memory.needed(planning.trainer_of([group[0].cell]).shapes).values())
+    monkeypatch.setattr(planning.memory, "available", lambda: 8 * each)
+    fewer = plan(study, None, 2, False, gpus=0.5)  # 60% of a half of eight cells are two
+    assert max(len(task.keys) for task in fewer.tasks) == 2
+
+
 def test_a_calibration_says_how_long_it_takes():
     study = small(vary={"training.planning_steps": [1, 2], "agent.learning_rate": [0.5, 1.0]})
     groups = by_program(study.cells())
     measured = {
         name: calibration.Measured(2.0, 10.0 * n, 2, "cpu") for n, name in enumerate(groups, 1)
     }
-    assert calibration.together(next(iter(groups.values())), None, workers=2) == 2
-    long = calibration.Measured(1.0, 1_200.0, 2, "cpu")
-    assert calibration.together(next(iter(groups.values())), long, workers=1) == 1
+    most, (first, _) = dict.fromkeys(groups, 4), groups
+    long = {first: calibration.Measured(1.0, 1_200.0, 2, "cpu")}
+    assert calibration.together(groups, most, long, workers=1)[first] == 1
     planned = plan(study, None, workers=2, calibrate=False)
     tasks = planned.tasks
     assert calibration.seconds(groups, tasks, measured, 2) == (20 + 40 + 2 * 2 * 2) / 2

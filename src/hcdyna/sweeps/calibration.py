@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hcdyna.settings.errors import SettingsError
-from hcdyna.sweeps.planning import cell_from_plain, cell_to_plain, usual_together
+from hcdyna.sweeps.planning import cell_from_plain, cell_to_plain, usual_together, widest
 from hcdyna.sweeps.study import Asked
 from hcdyna.sweeps.tasks import Task
 
@@ -104,17 +105,32 @@ def measure(plain: list[dict[str, Any]]) -> Measured:
 
 def cost(group: list[Asked]) -> float:
     """What a program has to do, in units of its own: agents × steps × updates."""
-    training = group[0].cell.settings.training
-    agents = sum(each.cell.seeds for each in group)
-    return float(agents) * training.steps * (1 + training.planning_steps)
+    found = 0.0
+    for each in group:
+        training = each.cell.settings.training
+        found += each.cell.seeds * training.steps * (1 + training.planning_steps)
+    return found
 
 
-def together(group: list[Asked], measured: Measured | None, workers: int) -> int:
-    """How many cells of a program make a task of some minutes, so that all workers have one."""
-    most = usual_together(group)
-    if measured is not None:
-        most = min(most, max(1, int(SECONDS_OF_A_TASK * measured.cells // measured.training)))
-    return max(1, min(most, -(-len(group) // workers)))
+def together(
+    groups: Mapping[str, list[Asked]],
+    most: Mapping[str, int],
+    measured: Mapping[str, Measured],
+    workers: int,
+) -> dict[str, int]:
+    """How many cells of each program, as wide as its widest, make a task of some minutes, at `most`
+    so many. A program is divided among as many workers as its share of all the work would keep
+    busy: each of them has to compile it."""
+    everything, found = sum(map(cost, groups.values())), {}
+    for name, group in groups.items():
+        parts = max(1, math.ceil(workers * cost(group) / everything))
+        agents = sum(each.cell.seeds for each in group)
+        of_a_part = math.ceil(agents / (parts * widest(group).seeds))
+        found[name] = max(1, min(most[name], of_a_part))
+        if name in measured:
+            seconds = measured[name].training / measured[name].cells
+            found[name] = max(1, min(found[name], int(SECONDS_OF_A_TASK // seconds)))
+    return found
 
 
 def seconds(

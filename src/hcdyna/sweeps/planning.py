@@ -18,7 +18,7 @@ from hcdyna.training.compiled import shared_program
 
 MOST_AGENTS = 240
 """In a task, where nothing was measured: more gain little on a CPU …"""
-MOST_AGENTS_ON_GPU = 1_000
+MOST_AGENTS_ON_GPU = 2_000
 """… or on a GPU, and more work is lost if they are interrupted."""
 SHARE_OF_MEMORY = 0.6
 
@@ -69,22 +69,38 @@ def by_program(asked: Iterable[Asked], on_gpu: bool = False) -> dict[str, list[A
 
 
 def split(groups: Mapping[str, list[Asked]], together: Mapping[str, int]) -> list[Task]:
-    """All cells as tasks: of each program at most so many cells `together`, in parts that are as
-    equal as can be, since a program is compiled for its number of agents. All settings of a task
-    have the same blocks of seeds."""
+    """All cells as tasks: of each program at most as many agents as so many of its widest cells
+    have `together`, in parts that are as equal as can be, since a program is compiled for its
+    number of agents. All settings of a task have the same blocks of seeds."""
     tasks = []
     for program, group in groups.items():
-        most = max(1, together[program])
+        most = max(1, together[program]) * widest(group).seeds
         same: dict[tuple[tuple[int, int], ...], list[list[Asked]]] = {}
         for some in by_settings(group):
             blocks = tuple((each.cell.first_seed, each.cell.seeds) for each in some)
             same.setdefault(blocks, []).append(some)
         for blocks, rows in same.items():
-            columns = parts_of(list(range(len(blocks))), most)
-            for column in columns:
-                for part in parts_of(rows, max(1, most // len(column))):
+            seeds = [count for _, count in blocks]
+            for column in columns_of(seeds, most):
+                agents = sum(seeds[i] for i in column)
+                for part in parts_of(rows, max(1, most // agents)):
                     tasks.append(task_of(program, [row[i] for row in part for i in column]))
     return tasks
+
+
+def columns_of(seeds: list[int], most: int) -> list[list[int]]:
+    """Which blocks of so many seeds to take together: as few groups as do, as equal as can be."""
+    by_size = sorted(range(len(seeds)), key=lambda i: -seeds[i])
+    for count in range(1, len(seeds) + 1):
+        groups: list[list[int]] = [[] for _ in range(count)]
+        sizes = [0] * count
+        for i in by_size:
+            smallest = sizes.index(min(sizes))
+            groups[smallest].append(i)
+            sizes[smallest] += seeds[i]
+        if max(sizes) <= most:
+            break
+    return [sorted(group) for group in groups]
 
 
 def by_settings(group: list[Asked]) -> list[list[Asked]]:
@@ -125,11 +141,12 @@ def widest(group: list[Asked]) -> Cell:
     return max((each.cell for each in group), key=lambda cell: cell.seeds)
 
 
-def together_here(group: list[Asked], on_gpu: bool) -> int:
-    """Cells of a task for the device of this process: as many as gain, and fit into its memory."""
+def together_here(group: list[Asked], on_gpu: bool, share: float = 1.0) -> int:
+    """Cells of a task for the device of this process, or for a `share` of it: as many as gain, and
+    fit into its memory."""
     seeds, there = widest(group).seeds, memory.available()
     most = max(1, (MOST_AGENTS_ON_GPU if on_gpu else MOST_AGENTS) // seeds)
     if there is None:
         return most
     each = sum(memory.needed(trainer_of([widest(group)]).shapes).values())
-    return max(1, min(most, int(SHARE_OF_MEMORY * there // max(each, 1))))
+    return max(1, min(most, int(SHARE_OF_MEMORY * share * there // max(each, 1))))

@@ -36,7 +36,7 @@ from hcdyna.sweeps.rounds import case_of, distributions, round_of, size, staying
 from hcdyna.sweeps.status import Status
 from hcdyna.sweeps.store import SweepStore
 from hcdyna.sweeps.study import Study, settings_of
-from hcdyna.sweeps.sweep import Engine, Resources, add, engine, run
+from hcdyna.sweeps.sweep import Engine, Resources, add, engine, gpus_here, run
 from hcdyna.sweeps.tasks import in_words
 from hcdyna.sweeps.wanted import Wanted
 
@@ -165,7 +165,8 @@ def trained(
 ) -> dict[int, float]:
     """Trial → score after one round; those without one have failed."""
     part = round_of(study, wanted, [case_of(trial.params) for trial in batch], number)
-    add(part, store.place.address, engine(on).workers(resources), calibrate=False)
+    workers, gpus = engine(on).workers(resources), gpus_here(on, resources)
+    add(part, store.place.address, workers, calibrate=False, gpus=gpus)
     run(store, on, resources, follow)
     found = {in_words(each.case): each for each in outcomes(store, part)}
     scores = {}

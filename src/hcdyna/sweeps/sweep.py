@@ -116,10 +116,11 @@ def plan(
     asked: dict[str, Asked] | None = None,
     here: str | None = None,
     measured: Mapping[str, Measured] | None = None,
+    gpus: float = 0.0,
 ) -> Plan:
     """What is to be done for a study, given what a store has or was asked for already. `asked` are
     its cells and `measured` its programs, where the caller knows them; `here` is the platform,
-    where this process trains."""
+    where this process trains; `gpus` are those of this machine that each worker will have."""
     if here is None:
         leave_memory()
     asked = checked_cells(study) if asked is None else asked
@@ -127,18 +128,20 @@ def plan(
     done = store.scan().done if store else set()
     new = [each for key, each in asked.items() if key not in known]
     missing = [each for each in new if each.cell.key not in done]
-    on_gpu = here not in (None, "cpu")
+    on_gpu = gpus > 0 or here not in (None, "cpu")
     groups = planning.by_program(missing, on_gpu)
     if measured is None:
         measured = calibration.calibrate(groups, workers) if calibrate and groups else {}
     measured = {name: each for name, each in measured.items() if name in groups}
 
-    def usual(name: str, group: list[Asked]) -> int:
-        if here is not None:
-            return planning.together_here(group, on_gpu)
-        return calibration.together(group, measured.get(name), workers)
+    def most(group: list[Asked]) -> int:
+        if here is None and not on_gpu:
+            return planning.usual_together(group)
+        return planning.together_here(group, on_gpu, min(gpus or 1.0, 1.0))
 
-    together = {name: study.together or usual(name, group) for name, group in groups.items()}
+    together = {name: study.together or most(group) for name, group in groups.items()}
+    if here is None and not study.together:
+        together = calibration.together(groups, together, measured, workers)
     there = planning.by_program([each for each in new if each.cell.key in done])
     ready = planning.split(there, {name: planning.usual_together(x) for name, x in there.items()})
     listed, waiting = len(asked) - len(new), len((known & asked.keys()) - done)
@@ -155,6 +158,7 @@ def add(
     calibrate: bool = True,
     patience: float = PATIENCE,
     here: str | None = None,
+    gpus: float = 0.0,
 ) -> tuple[SweepStore, Plan]:
     """The store of a study, with its tasks in it."""
     if here is None:
@@ -162,10 +166,10 @@ def add(
     asked = checked_cells(study)  # a study that can't be trained leaves no store behind
     store = SweepStore.create(folder, patience)
     store.place.demand_writable()
-    before, planned = store.tasks(), plan(study, store, workers, calibrate, asked, here)
+    before, planned = store.tasks(), plan(study, store, workers, calibrate, asked, here, gpus=gpus)
     with store.alone("plan"):
         if store.tasks() != before:  # another sweep was quicker while this one was measuring
-            planned = plan(study, store, workers, False, asked, here, planned.measured)
+            planned = plan(study, store, workers, False, asked, here, planned.measured, gpus)
         store.add(study, planned.keys, [*planned.tasks, *planned.done])
     return store, planned
 
@@ -175,6 +179,14 @@ def engine(name: str) -> Any:
     if name not in ENGINES:
         raise SettingsError(f"on = {name!r}: must be one of {', '.join(ENGINES)}")
     return importlib.import_module(f"hcdyna.sweeps.engines.{name}")
+
+
+def gpus_here(on: str, resources: Resources) -> float:
+    """GPUs of this machine that each worker will have; what those of a cluster are like is not
+    known here."""
+    if on != "local" or resources.gpus == 0 or not engine(on).visible_gpus():
+        return 0.0
+    return resources.gpus or 1.0
 
 
 def sweep(
@@ -188,8 +200,8 @@ def sweep(
 ) -> Status:
     """Train all cells of a study on an engine; returns the state of the store. Cells in the store
     are not trained again, so the same call resumes an interrupted sweep."""
-    chosen = engine(on)
-    store, planned = add(study, folder, chosen.workers(resources), calibrate)
+    workers, gpus = engine(on).workers(resources), gpus_here(on, resources)
+    store, planned = add(study, folder, workers, calibrate, gpus=gpus)
     say(planned.line())
     return run(store, on, resources, follow)
 

@@ -62,6 +62,7 @@ def main(arguments: Sequence[str]) -> None:
         options.workers, options.cores, options.gpus, pairs(options.options)
     )
     workers = sweep.engine(options.on).workers(resources)
+    gpus = sweep.gpus_here(options.on, resources)
     if options.search:
         look_for_best(study, folder, options, resources)
         return
@@ -69,11 +70,11 @@ def main(arguments: Sequence[str]) -> None:
         there = place_of(folder).read("store.json") is not None
         known = SweepStore.open(folder) if there else None
         with naming(options.study):
-            planned = sweep.plan(study, known, workers, options.calibrate)
+            planned = sweep.plan(study, known, workers, options.calibrate, gpus=gpus)
         show(planned.line())
         return
     with naming(options.study):
-        store, planned = sweep.add(study, folder, workers, options.calibrate)
+        store, planned = sweep.add(study, folder, workers, options.calibrate, gpus=gpus)
     show(planned.line())
     if options.retry:
         show(f"{count(store.retry(), 'task')} to be tried again")
