@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hcdyna.models import newness
-from hcdyna.models.newness import CELLS, FORGETTING, GRIDS, LAID_OUT, Rule
+from hcdyna.models.newness import CELLS, FORGETTING, GRIDS, LAID_OUT, ONE_MORE, Rule
 from hcdyna.testing.tracing import FEW, pure
 
 RULE = Rule(2.0, 5, 0.05)
@@ -14,8 +14,12 @@ RULE = Rule(2.0, 5, 0.05)
 
 @jax.jit
 def visited(state, rule, states):
-    """After visits of states [n, d]."""
-    return jax.lax.scan(lambda now, obs: (newness.visit(now, rule, obs), None), state, states)[0]
+    """After visits of states [n, d], by steps that have changed every variable."""
+
+    def visit(now, obs):
+        return newness.visit(now, rule, obs + 1.0, obs), None
+
+    return jax.lax.scan(visit, state, states)[0]
 
 
 new = jax.jit(jax.vmap(newness.is_new, (None, None, 0)))
@@ -52,7 +56,8 @@ def test_grids_are_laid_out_once():
     assert not np.any(state.visits)
     np.testing.assert_allclose([state.scales.mean[0], state.scales.deviation[0]], [10, 2])
     later = visited(state, RULE, line(1_000, 2_000, 3_000))
-    jax.tree.map(np.testing.assert_array_equal, later.scales, state.scales)
+    assert later.scales.seen == LAID_OUT + 3
+    jax.tree.map(np.testing.assert_array_equal, later.scales[1:], state.scales[1:])
     assert later.visits.sum() == 3 * GRIDS
 
 
@@ -62,6 +67,16 @@ def test_a_cell_is_familiar_after_so_many_visits():
     state = trusted(visited(state, RULE, line(11.9)))
     places = line(8, 10, 11.9, 12, 7.9, 50, -1e9, 1e38)
     assert new(state, RULE, places).tolist() == [False] * 3 + [True] * 5
+
+
+def test_one_more_visit_is_asked_for_as_time_goes_by():
+    """Of two cells, one is visited five times, and then only the other one."""
+    state = visited(laid_out(), RULE, line(*[9.0] * 5, *[50.0] * (ONE_MORE - 6)))
+    assert not np.any(new(trusted(state), RULE, line(9, 50)))
+    state = visited(state, RULE, line(50))
+    assert new(trusted(state), RULE, line(9, 50)).tolist() == [True, False]
+    state = visited(state, RULE, line(9))
+    assert not np.any(new(trusted(state), RULE, line(9, 50)))
 
 
 def test_a_byte_counts_no_further():
@@ -112,6 +127,25 @@ def test_a_variable_that_never_changed_does_not_make_all_new():
     assert np.all(new(state, RULE, jnp.array([[0.0, 9.0]])))
 
 
+def test_a_goal_that_no_step_changes_is_not_new():
+    """Places 8 and 12, by turns; a second variable is drawn for each episode, a third stays."""
+
+    @jax.jit
+    def walked(state, goals):
+        def step(state, time):
+            place, goal = jnp.where(time % 2 == 0, 8.0, 12.0), goals[time // 100]
+            before, after = jnp.array([20.0 - place, goal, 3.0]), jnp.array([place, goal, 3.0])
+            return newness.visit(state, RULE, before, after), None
+
+        return jax.lax.scan(step, state, jnp.arange(len(goals) * 100))[0]
+
+    state = trusted(walked(newness.init(3), jnp.linspace(-1, 1, 15)))
+    known, far, elsewhere = [8.0, 0.0, 3.0], [8.0, 1e3, 3.0], [8.0, 0.0, 50.0]
+    assert new(state, RULE, jnp.array([known, far, elsewhere])).tolist() == [False, False, True]
+    moved = newness.visit(state, RULE, jnp.array(known), jnp.array([8.0, 1.0, 3.0]))
+    assert new(trusted(moved), RULE, jnp.array([far])).tolist() == [True], "once a step changed it"
+
+
 @pytest.mark.parametrize("where", [0, LAID_OUT + 3])
 def test_what_is_no_number_does_no_harm(where):
     states = jnp.tile(LAID, (3, 1)).at[where].set(jnp.nan).at[where + 1].set(jnp.inf)
@@ -130,7 +164,7 @@ def test_alone_and_in_a_batch_it_is_the_same():
 
     def step(state, width, obs):
         rule = Rule(width, 5, 1.0)
-        return newness.visit(state, rule, obs), newness.is_new(state, rule, obs)
+        return newness.visit(state, rule, obs - 1.0, obs), newness.is_new(state, rule, obs)
 
     after, _ = pure(step, (state, width, walks[:, 7]), "visit")
     assert after.visits.shape == (FEW, GRIDS * CELLS)

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 from hcdyna.models import optimism
+from hcdyna.models.optimism import PATIENCE
 from hcdyna.types import Outcome, Transition
 
 
@@ -15,8 +16,18 @@ def after(*steps):
         step = Transition(
             obs, jnp.int32(0), jnp.float32(reward), jnp.float32(0.99 * (not ended)), obs
         )
-        hope = optimism.update(hope, step)
+        hope = optimism.update(hope, step, jnp.bool_(True))
     return hope
+
+
+def in_vain(hope, count):
+    """The same after so many further steps that cost 1 and lead nowhere new."""
+    obs = jnp.zeros(2)
+    step = Transition(obs, jnp.int32(0), jnp.float32(-1), jnp.float32(0.99), obs)
+    for _ in range(3):
+        hope = optimism.update(hope, step, jnp.bool_(False))
+    assert int(hope.vain) == 3
+    return hope._replace(vain=jnp.int32(count))
 
 
 @pytest.mark.parametrize(
@@ -67,3 +78,19 @@ def test_a_new_state_is_an_end_with_the_best_reward():
         -1,
         True,
     )
+
+
+def test_hope_that_leads_nowhere_is_given_up_until_something_is_found():
+    hope = after((-1, False), (-1, False))
+    almost, over = in_vain(hope, PATIENCE - 1), in_vain(hope, PATIENCE)
+    assert optimism.is_left(almost, 3)
+    assert optimism.has_aim(almost)
+    assert not optimism.is_left(over, 3)
+    assert not optimism.has_aim(over), "nothing was told"
+    told = in_vain(after((-1, False), (-1, True)), PATIENCE)
+    assert not optimism.is_left(told, 3)
+    assert optimism.has_aim(told), "an end was seen"
+    step = Transition(jnp.zeros(2), 0, jnp.float32(-1), jnp.float32(0.99), jnp.zeros(2))
+    found = optimism.update(over, step, jnp.bool_(True))
+    assert optimism.is_left(found, 3)
+    assert optimism.has_aim(found)

@@ -46,7 +46,7 @@ def parts(kind, trust, until_told=3):
 def scene_of(env, model, ends=0):
     state = model.init(KEY)
     if model.instead is not None:
-        hope = Hope(usual=jnp.float32(-1), best=jnp.float32(BEST), told=jnp.int32(ends))
+        hope = Hope(jnp.float32(-1), jnp.float32(BEST), told=jnp.int32(ends), vain=jnp.int32(0))
         state = state._replace(hope=hope)
     replay = some_replay(env)
     replay = replay._replace(data=replay.data._replace(reward=jnp.full(32, -7.0)))  # tells replay

@@ -45,7 +45,7 @@ class LearnedModel:
     cell_width: float = later(3.0, before=2.0, above=0)
     """Newness: width of the finest cells in which visits are counted, in standard deviations."""
     visits: int = later(5, before=5, at_least=1, at_most=255)
-    """Newness: number of visits that make a cell familiar."""
+    """Newness: number of visits that make a cell familiar, and one more every 1,000 steps."""
     new_share: float = later(0.05, before=0.05, at_least=0, at_most=1)
     """Newness: largest share of real steps into new cells; if there are more, cells are larger."""
     spread_limit: float = later(2.0, before=2.0, above=0)

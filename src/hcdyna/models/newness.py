@@ -3,7 +3,8 @@
 Grids of cells that double in width lie over the state space, and each counts the visits of every
 cell in a hash table. The finest grid on which nearly all real steps lead to a familiar cell says
 what is new. In two dimensions that is a fine one; in twenty, where a fine grid would call
-everything new for ever, a coarse one.
+everything new for ever, a coarse one. Variables that differ from episode to episode, but that no
+step has changed, do not count: no action leads to another goal than the one that was drawn.
 """
 
 from typing import NamedTuple
@@ -24,6 +25,9 @@ CELLS = 2**14
 """Places of a hash table. Cells that share one make each other look familiar."""
 MOST_VISITS = 255
 """A byte counts no further."""
+ONE_MORE = 1_000
+"""Every so many steps one more visit is asked for, so that what was seen least is looked at again:
+a cell is large, and there may be something in it that few visits have missed."""
 FORGETTING = 1e-3
 """Weight of the last step in the share of steps that led somewhere new."""
 MIX, MIX_AGAIN = 0x9E3779B1, 0x85EBCA6B
@@ -34,11 +38,15 @@ class Newness(NamedTuple):
     """Where the grids lie, and the visits of their cells."""
 
     scales: scales.Scales
-    """of the states [d], until the grids are laid out"""
+    """of the states [d], until the grids are laid out; only steps are counted on"""
     visits: Array
     """[GRIDS · CELLS], up to MOST_VISITS"""
     share: Array
     """[GRIDS] of the steps of late that led to a new cell"""
+    varies: Array
+    """[d] whether a variable has had more than one value, …"""
+    changes: Array
+    """… and whether a step has changed it"""
 
 
 class Rule(NamedTuple):
@@ -47,7 +55,7 @@ class Rule(NamedTuple):
     width: Array | float
     """of the finest cells, in standard deviations"""
     visits: int
-    """that make a cell familiar"""
+    """that make a cell familiar, at first"""
     share: Array | float
     """of real steps that may lead to new cells, on a grid that is to be used"""
 
@@ -56,7 +64,8 @@ def doubt(rule: Rule, d: int) -> Doubt:
     """A step that leads to a new state [d] is not known."""
 
     def update(key: Key, newness: Newness, state: object, replay: ring.Ring) -> Newness:
-        return visit(newness, rule, ring.newest(replay).next_obs)
+        step = ring.newest(replay)
+        return visit(newness, rule, step.obs, step.next_obs)
 
     def unknown(
         newness: Newness, state: object, obs: Array, action: Array, outcome: Outcome
@@ -68,19 +77,23 @@ def doubt(rule: Rule, d: int) -> Doubt:
 
 def init(d: int) -> Newness:
     """Nothing visited yet."""
-    return Newness(scales.init(d), jnp.zeros(GRIDS * CELLS, jnp.uint8), jnp.ones(GRIDS))
+    tables, nothing = jnp.zeros(GRIDS * CELLS, jnp.uint8), jnp.zeros(d, bool)
+    return Newness(scales.init(d), tables, jnp.ones(GRIDS), nothing, nothing)
 
 
-def visit(newness: Newness, rule: Rule, obs: Array) -> Newness:
-    """Count one more visit, of obs [d]."""
+def visit(newness: Newness, rule: Rule, before: Array, obs: Array) -> Newness:
+    """Count one more visit, of obs [d], by a step that began at `before` [d]."""
     laid_out = newness.scales.seen >= LAID_OUT
     more = scales.update(newness.scales, obs)
+    kept = jax.tree.map(lambda old, new: jnp.where(laid_out, old, new), newness.scales, more)
     newness = newness._replace(
-        scales=jax.tree.map(lambda old, new: jnp.where(laid_out, old, new), newness.scales, more)
+        scales=kept._replace(seen=more.seen),
+        varies=newness.varies | (obs != more.origin),
+        changes=newness.changes | (obs != before),
     )
     cells = jax.vmap(lambda grid: cell_of(newness, rule, obs, grid))(jnp.arange(GRIDS))
     visits = newness.visits[cells]
-    first = (visits < rule.visits).astype(jnp.float32)
+    first = (visits < asked_for(newness, rule)).astype(jnp.float32)
     share = newness.share + FORGETTING * (first - newness.share)
     # What is not counted goes to a place past the end, since a `select` would copy the tables.
     to = jnp.where(laid_out, cells, GRIDS * CELLS)
@@ -95,7 +108,13 @@ def is_new(newness: Newness, rule: Rule, obs: Array) -> Array:
     """Whether obs [d] lies in a cell that is not familiar; never, if no grid can be used."""
     usable = (newness.share <= rule.share) & (newness.scales.seen >= LAID_OUT)
     visits = newness.visits[cell_of(newness, rule, obs, jnp.argmax(usable))]
-    return jnp.any(usable) & (visits < rule.visits)
+    return jnp.any(usable) & (visits < asked_for(newness, rule))
+
+
+def asked_for(newness: Newness, rule: Rule) -> Array:
+    """How many visits make a cell familiar by now."""
+    more = (newness.scales.seen - LAID_OUT) // ONE_MORE
+    return jnp.minimum(rule.visits + more, MOST_VISITS)
 
 
 def cell_of(newness: Newness, rule: Rule, obs: Array, grid: Array) -> Array:
@@ -105,6 +124,7 @@ def cell_of(newness: Newness, rule: Rule, obs: Array, grid: Array) -> Array:
     place = jnp.floor(deviations * (1.0 / width) + 0.5)
     # Beyond int32 the conversion is not defined; such states are all equally far off.
     whole = jnp.clip(place, -1e9, 1e9).astype(jnp.int32).astype(jnp.uint32)
+    whole = jnp.where(newness.varies & ~newness.changes, 0, whole)
     powers = np.array([pow(MIX, i + 1, 2**32) for i in range(len(obs))], np.uint32)
     mixed = jnp.sum((whole + np.uint32(MIX_AGAIN)) * powers, dtype=jnp.uint32)
     mixed = (mixed ^ (mixed >> 15)) * np.uint32(MIX_AGAIN)

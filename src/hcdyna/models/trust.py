@@ -46,8 +46,11 @@ def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int, d: int
 
     def update(key: Key, state: TrustState, replay: ring.Ring) -> tuple[TrustState, Info]:
         inner, info = model.update(key, state.model, replay)
-        step = ring.newest(replay)
-        hope = optimism.update(state.hope, step) if hopes else ()
+        step, hope = ring.newest(replay), state.hope
+        if hopes:
+            found = Outcome(step.next_obs, step.reward, step.discount == 0.0)
+            new = doubt.unknown(state.doubt, inner, step.obs, step.action, found)
+            hope = optimism.update(hope, step, new)
         values = codes.update(state.values, step.next_obs)
         return TrustState(inner, doubt.update(key, state.doubt, inner, replay), hope, values), info
 

@@ -19,8 +19,12 @@ SCALE = ".scale"
 """Not in the checkpoints of runs from before it was kept, for which it is measured again."""
 MODEL, MODEL_SCALES = ".dyna.model.", ".dyna.model.scales."
 """Once, a learned model had a single network without an axis for members, and raw numbers."""
-LATER = (".skill.imagined", *(f".values.{name}" for name in Values._fields))
-"""Nor were ends counted that a learned model had imagined, nor values of variables kept."""
+LATER = (
+    *(".skill.imagined", ".hope.vain", ".doubt.varies", ".doubt.changes"),
+    *(f".values.{name}" for name in Values._fields),
+)
+"""Nor were ends counted that a learned model had imagined, nor steps that led nowhere new, nor
+values of variables kept."""
 
 
 def to_arrays(life: Any, agents: int) -> dict[str, np.ndarray]:
