@@ -8,6 +8,7 @@ import pytest
 from hcdyna.models import newness
 from hcdyna.models.newness import CELLS, FORGETTING, GRIDS, LAID_OUT, ONE_MORE, Rule
 from hcdyna.testing.tracing import FEW, pure
+from hcdyna.types import Transition
 
 RULE = Rule(2.0, 5, 0.05)
 
@@ -28,6 +29,11 @@ new = jax.jit(jax.vmap(newness.is_new, (None, None, 0)))
 
 def line(*places):
     return jnp.array(places, jnp.float32)[:, None]
+
+
+def some_step(place):
+    obs = jnp.array([place])
+    return Transition(obs, jnp.int32(0), jnp.float32(-1), jnp.float32(0.99), obs)
 
 
 LAID = line(*[8.0, 12.0] * (LAID_OUT // 2))
@@ -75,6 +81,10 @@ def test_one_more_visit_is_asked_for_as_time_goes_by():
     assert not np.any(new(trusted(state), RULE, line(9, 50)))
     state = visited(state, RULE, line(50))
     assert new(trusted(state), RULE, line(9, 50)).tolist() == [True, False]
+    step = some_step(9.0)
+    found = newness.doubt(RULE, 1).found
+    assert not found(trusted(state), None, step), "it was known before"
+    assert found(trusted(laid_out()), None, step)
     state = visited(state, RULE, line(9))
     assert not np.any(new(trusted(state), RULE, line(9, 50)))
 

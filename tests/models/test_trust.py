@@ -30,6 +30,7 @@ UPPER_HALF = Doubt(
     lambda: jnp.zeros(()),
     lambda key, doubt, state, replay: doubt + 1,
     lambda doubt, state, obs, action, outcome: outcome.next_obs[1] > 0.5,
+    lambda doubt, state, step: step.next_obs[1] > 0.5,
 )
 """The true model, as far as y = 0.5."""
 

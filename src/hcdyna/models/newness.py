@@ -16,7 +16,7 @@ import numpy as np
 from hcdyna.models import scales
 from hcdyna.models.trust import Doubt
 from hcdyna.numerics import ring
-from hcdyna.types import Array, Key, Outcome
+from hcdyna.types import Array, Key, Outcome, Transition
 
 LAID_OUT = 1_000
 """After so many steps the grids are laid over what was seen, in units of its deviation."""
@@ -72,7 +72,11 @@ def doubt(rule: Rule, d: int) -> Doubt:
     ) -> Array:
         return is_new(newness, rule, outcome.next_obs)
 
-    return Doubt(lambda: init(d), update, unknown)
+    def found(newness: Newness, state: object, step: Transition) -> Array:
+        # A cell that is only to be looked at again is no discovery.
+        return has_fewer(newness, rule, step.next_obs, rule.visits)
+
+    return Doubt(lambda: init(d), update, unknown, found)
 
 
 def init(d: int) -> Newness:
@@ -106,9 +110,14 @@ def visit(newness: Newness, rule: Rule, before: Array, obs: Array) -> Newness:
 
 def is_new(newness: Newness, rule: Rule, obs: Array) -> Array:
     """Whether obs [d] lies in a cell that is not familiar; never, if no grid can be used."""
+    return has_fewer(newness, rule, obs, asked_for(newness, rule))
+
+
+def has_fewer(newness: Newness, rule: Rule, obs: Array, visits: Array | int) -> Array:
+    """Whether the cell of obs [d] has fewer visits than that, on the finest grid that is usable."""
     usable = (newness.share <= rule.share) & (newness.scales.seen >= LAID_OUT)
-    visits = newness.visits[cell_of(newness, rule, obs, jnp.argmax(usable))]
-    return jnp.any(usable) & (visits < asked_for(newness, rule))
+    there = newness.visits[cell_of(newness, rule, obs, jnp.argmax(usable))]
+    return jnp.any(usable) & (there < visits)
 
 
 def asked_for(newness: Newness, rule: Rule) -> Array:

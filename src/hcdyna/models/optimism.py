@@ -29,7 +29,7 @@ class Hope(NamedTuple):
     told: Array
     """How many steps have ended an episode, or paid otherwise than the first one."""
     vain: Array
-    """How many steps ago one led to where the model did not know."""
+    """How many steps ago one has found something that the model did not know."""
 
 
 def init() -> Hope:
@@ -38,11 +38,11 @@ def init() -> Hope:
     return Hope(jnp.full((), jnp.nan), jnp.full((), -jnp.inf), none, none)
 
 
-def update(hope: Hope, step: Transition, unknown: Array) -> Hope:
-    """Take in one more real step, and whether it led to where the model did not know."""
+def update(hope: Hope, step: Transition, found: Array) -> Hope:
+    """Take in one more real step, and whether it has found something that was not known."""
     usual = jnp.where(jnp.isnan(hope.usual), step.reward, hope.usual)
     told = (step.discount == 0) | (step.reward != usual)
-    vain = jnp.where(unknown, 0, hope.vain + 1)
+    vain = jnp.where(found, 0, hope.vain + 1)
     return Hope(usual, jnp.maximum(hope.best, step.reward), hope.told + told, vain)
 
 

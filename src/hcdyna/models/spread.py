@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from hcdyna.models.trust import Doubt
 from hcdyna.numerics import ring
-from hcdyna.types import Array, Key, Model, Outcome
+from hcdyna.types import Array, Key, Model, Outcome, Transition
 
 USUAL = 0.95
 """The share of replayed steps on which disagreement is usual."""
@@ -29,4 +29,7 @@ def doubt(model: Model, limit: Array | float) -> Doubt:
     def unknown(usual: Array, state: object, obs: Array, action: Array, outcome: Outcome) -> Array:
         return spread(state, obs, action) > limit * usual
 
-    return Doubt(lambda: jnp.ones(()), update, unknown)
+    def found(usual: Array, state: object, step: Transition) -> Array:
+        return spread(state, step.obs, step.action) > limit * usual
+
+    return Doubt(lambda: jnp.ones(()), update, unknown, found)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from hcdyna.models import codes, optimism
 from hcdyna.numerics import ring
-from hcdyna.types import Array, Info, Key, Model, Outcome
+from hcdyna.types import Array, Info, Key, Model, Outcome, Transition
 
 Trust = Literal["optimistic", "replay", "trust"]
 
@@ -21,6 +21,8 @@ class Doubt(NamedTuple):
     """key, state, the model's state, replay → state, on every real step."""
     unknown: Callable[[Any, Any, Array, Array, Outcome], Array]
     """state, the model's state, obs [d], action, outcome → whether the model does not know it."""
+    found: Callable[[Any, Any, Transition], Array]
+    """state, the model's state, a real step → whether it has led to what the model did not know."""
 
 
 class TrustState(NamedTuple):
@@ -48,9 +50,7 @@ def with_trust(model: Model, doubt: Doubt, trust: Trust, until_told: int, d: int
         inner, info = model.update(key, state.model, replay)
         step, hope = ring.newest(replay), state.hope
         if hopes:
-            found = Outcome(step.next_obs, step.reward, step.discount == 0.0)
-            new = doubt.unknown(state.doubt, inner, step.obs, step.action, found)
-            hope = optimism.update(hope, step, new)
+            hope = optimism.update(hope, step, doubt.found(state.doubt, inner, step))
         values = codes.update(state.values, step.next_obs)
         return TrustState(inner, doubt.update(key, state.doubt, inner, replay), hope, values), info
 
