@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 Array = jax.Array
 Key = jax.Array
 Info = dict[str, Array]
-ANGLE_ZERO = np.array([1.0, 0.0], np.float32)
 
 
 class Transition(NamedTuple):
@@ -72,7 +71,6 @@ class Spec(NamedTuple):
 @dataclass(frozen=True, eq=False)  # as hashable as any function
 class Box:
     """Π for a box from `low` to `high` [d]: a function of a state, and data that a kernel can read.
-
     The first `pairs` pairs of variables are (cos, sin) of an angle and are normalised."""
 
     low: Any
@@ -86,7 +84,7 @@ class Box:
         rows = obs[: 2 * self.pairs].reshape(self.pairs, 2)
         # Dividing by the larger part first keeps the squares of tiny pairs from vanishing.
         larger = jnp.max(jnp.abs(rows), axis=-1, keepdims=True)
-        rows = jnp.where(larger > 0, rows / jnp.where(larger > 0, larger, 1.0), ANGLE_ZERO)
+        rows = jnp.where(larger > 0, rows / jnp.where(larger > 0, larger, 1.0), jnp.array([1.0, 0]))
         unit = rows / jnp.sqrt(jnp.sum(jnp.square(rows), axis=-1, keepdims=True))
         return jnp.concatenate([unit.reshape(-1), obs[2 * self.pairs :]])
 
@@ -219,9 +217,8 @@ class Rows(NamedTuple):
 
     transition: Transition
     weight: Array | None = None
-    """[n] weights of the rows; None: all equal"""
     tag: Array | None = None
-    """[n] integers that identify the rows when `SearchControl.learned` gets their TD errors"""
+    """[n] weights (None: all equal), and numbers by which `SearchControl.learned` knows the rows"""
 
 
 class SearchControl(NamedTuple):
