@@ -302,10 +302,12 @@ def test_only_a_network_whose_outputs_start_small_starts_flat():
 def test_the_verdicts_of_the_first_version_are_kept():
     history = json.loads((ROOT / "results/paper/history.json").read_text())
     versions = [each["version"] for each in yaml.safe_load(CLAIMS.read_text())["history"]]
-    assert versions == [1, 2, 3]
+    assert versions == [1, 2, 3, 4]
     assert [each["version"] for each in history] == versions[:-1]
     assert len(history[1]["verdicts"]) == 32
     assert history[1]["verdicts"]["half-is-best-tabular"] == {"–": "undecided (1 of 4)"}
+    assert len(history[2]["verdicts"]) == 41
+    assert history[2]["verdicts"]["half-is-best"]["1e-4"] == "undecided (2 of 4)"
     assert history[0]["verdicts"]["starts-flat"] == {"1e-4": "reproduced", "1e-3": "reproduced"}
 
 
