@@ -133,8 +133,9 @@ def cell_of(newness: Newness, rule: Rule, obs: Array, grid: Array) -> Array:
     place = jnp.floor(deviations * (1.0 / width) + 0.5)
     # Beyond int32 the conversion is not defined; such states are all equally far off.
     whole = jnp.clip(place, -1e9, 1e9).astype(jnp.int32).astype(jnp.uint32)
-    whole = jnp.where(newness.varies & ~newness.changes, 0, whole)
     powers = np.array([pow(MIX, i + 1, 2**32) for i in range(len(obs))], np.uint32)
-    mixed = jnp.sum((whole + np.uint32(MIX_AGAIN)) * powers, dtype=jnp.uint32)
+    counted = jnp.where(newness.varies & ~newness.changes, 0, powers)
+    start = np.sum(powers * np.uint32(MIX_AGAIN), dtype=np.uint32)
+    mixed = start + jnp.sum(whole * counted, dtype=jnp.uint32)
     mixed = (mixed ^ (mixed >> 15)) * np.uint32(MIX_AGAIN)
     return grid * CELLS + ((mixed ^ (mixed >> 13)) % CELLS).astype(jnp.int32)

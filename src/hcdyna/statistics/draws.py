@@ -11,6 +11,7 @@ For a signed sum of means, draws of independent arms are added: lower ones of ar
 minus upper ones of arms that are taken away (Fay, Proschan & Brittain 2015).
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -58,11 +59,20 @@ def sum_draws(
         if isinstance(scores, float | int):
             found = Draws(np.array(scores), np.array(scores))
         else:
-            rng = np.random.default_rng([seed, index])
-            found = mean_draws(scores, bounds, draws, rng)
+            numbers = np.asarray(scores, np.float64)
+            found = _of_arm(numbers.tobytes(), numbers.shape, bounds, draws, (seed, index))
         low, high = (found.lower, found.upper) if sign > 0 else (-found.upper, -found.lower)
         lower, upper = _added(lower, low), _added(upper, high)
     return Draws(lower, upper)
+
+
+@functools.lru_cache(maxsize=256)  # many claims compare the same arms; 320 kB each
+def _of_arm(
+    scores: bytes, shape: tuple[int, ...], bounds: Bounds | None, draws: int, seed: tuple[int, int]
+) -> Draws:
+    """`mean_draws` of one arm of a sum."""
+    numbers = np.frombuffer(scores).reshape(shape)
+    return mean_draws(numbers, bounds, draws, np.random.default_rng(seed))
 
 
 def mean_draws(

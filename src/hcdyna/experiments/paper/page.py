@@ -50,8 +50,9 @@ DIFFERENCES = (
     "Figures 7 and 8: V* is from exact value iteration.",
     "Claims and margins were fixed in a file before the runs. Its second version, with another "
     "rule of verdicts and three claims corrected, and its third, with further readings, were made "
-    "after them; the fourth is the third, judged on new runs. Earlier verdicts are in history.json. Intervals are of 95%; a verdict needs "
-    "p < 0.005, for a claim may be looked at five times.",
+    "after them; the fourth is the third, judged on new runs. Earlier verdicts are in "
+    "history.json. Intervals are of 95%; a verdict needs p < 0.005, for a claim may be looked at "
+    "five times.",
 )
 
 
