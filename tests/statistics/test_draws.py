@@ -63,6 +63,18 @@ def test_a_number_that_is_known_only_moves_the_draws():
     np.testing.assert_allclose(moved.lower, alone.lower - 0.25)
 
 
+def test_bounds_may_be_a_list_and_arms_that_are_drawn_once_stay_as_they_are():
+    a, b = np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.3, 0.3])
+    first = sum_draws([(1, a), (-1, b)], (0.0, 1.0))
+    kept = first.lower.copy()
+    again = sum_draws([(1, a), (-1, b)], [0, 1])
+    np.testing.assert_array_equal(again.lower, kept)
+    np.testing.assert_array_equal(first.lower, kept)
+    assert not np.array_equal(sum_draws([(1, a), (-1, b)], (0.0, 2.0)).upper, first.upper)
+    columns = sum_draws([(1, a[:, None])], (0.0, 1.0))
+    np.testing.assert_array_equal(columns.lower[:, 0], sum_draws([(1, a)], (0.0, 1.0)).lower)
+
+
 def test_exchanged_arms_give_the_opposite():
     a, b = RNG.beta(8, 2, 30), RNG.beta(5, 5, 30)
     forth, back = (sum_draws([(1, x), (-1, y)], UNIT) for x, y in ((a, b), (b, a)))

@@ -59,20 +59,24 @@ def sum_draws(
         if isinstance(scores, float | int):
             found = Draws(np.array(scores), np.array(scores))
         else:
-            numbers = np.asarray(scores, np.float64)
-            found = _of_arm(numbers.tobytes(), numbers.shape, bounds, draws, (seed, index))
+            found = _of_arm(np.asarray(scores, np.float64), bounds, draws, (seed, index))
         low, high = (found.lower, found.upper) if sign > 0 else (-found.upper, -found.lower)
         lower, upper = _added(lower, low), _added(upper, high)
     return Draws(lower, upper)
 
 
-@functools.lru_cache(maxsize=256)  # many claims compare the same arms; 320 kB each
-def _of_arm(
-    scores: bytes, shape: tuple[int, ...], bounds: Bounds | None, draws: int, seed: tuple[int, int]
-) -> Draws:
+def _of_arm(scores: np.ndarray, bounds: Bounds | None, draws: int, seed: tuple[int, int]) -> Draws:
     """`mean_draws` of one arm of a sum."""
-    numbers = np.frombuffer(scores).reshape(shape)
-    return mean_draws(numbers, bounds, draws, np.random.default_rng(seed))
+    if scores.ndim > 1:  # resampled seeds: large, and never asked for twice
+        return mean_draws(scores, bounds, draws, np.random.default_rng(seed))
+    known = None if bounds is None else (float(bounds[0]), float(bounds[1]))
+    return _of_seeds(scores.tobytes(), known, draws, seed)
+
+
+@functools.lru_cache(maxsize=256)  # many claims compare the same arms; 320 kB each
+def _of_seeds(scores: bytes, bounds: Bounds | None, draws: int, seed: tuple[int, int]) -> Draws:
+    """The same of one score for each seed."""
+    return mean_draws(np.frombuffer(scores), bounds, draws, np.random.default_rng(seed))
 
 
 def mean_draws(
