@@ -31,6 +31,7 @@ from hcdyna.bench import counts
 from hcdyna.bench.ours import Ours
 from hcdyna.dyna import build
 from hcdyna.kernels import climb as fused_climb
+from hcdyna.kernels import look as fused_look
 from hcdyna.kernels import plan as fused_plan
 from hcdyna.kernels.build import target, why_not
 from hcdyna.kernels.sizes import sizes
@@ -41,6 +42,7 @@ from hcdyna.planning import MiniBatches, draw_mini_batches, plan
 from hcdyna.planning.budget import budget_of
 from hcdyna.planning.discrete import Asked
 from hcdyna.search_control.climbing import climb_along
+from hcdyna.search_control.frequency import ValueOrFrequency
 from hcdyna.types import Scene, Transition
 
 DOMAINS = ("GridWorld", "MountainCar", "CartPole", "Acrobot")
@@ -68,8 +70,11 @@ nothing: Any = None
 """Of what planning does not look at."""
 
 
-def climb_all(settings: Settings, states: DQNState) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """States and acceptances of one climb of every agent: plain, in float64, and fused."""
+def climb_all(
+    settings: Settings, states: DQNState, frequency: bool = False
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """States and acceptances of one climb of every agent, on V or on its frequency: plain, in
+    float64, and fused."""
     env = settings.environment.build()
     agent = settings.agent.build(env.spec)
     d, agents = env.spec.low.shape[0], len(states.updates)
@@ -93,12 +98,16 @@ def climb_all(settings: Settings, states: DQNState) -> dict[str, tuple[np.ndarra
     }
 
     def plain(state: Any, drawn: Any) -> Any:
-        value = partial(agent.value, state)
+        value: Any = partial(agent.value, state)
+        if frequency:
+            value = ValueOrFrequency(value, jnp.array(False))
         return climb_along(criterion=value, project=env.project, skip=None, **drawn, **rest)
 
     def fused(state: Any, drawn: Any) -> Any:
         assert agent.perceptron is not None
         known = {"params": state.params, "perceptron": agent.perceptron}
+        if frequency:
+            known["on_value"] = jnp.array(False)
         return fused_climb.climb_along(**known, env=env, box=env.project, **drawn, **rest)
 
     def climbed(function: Any, *given: Any) -> Any:
@@ -224,6 +233,28 @@ def compare_plans(settings: Settings, before: tuple[DQNState, MiniBatches]) -> d
     }
 
 
+def compare_looks(settings: Settings, states: DQNState) -> float:
+    """Error of Q and of the gradient of V, relative to its largest number: what 99% of agents stay
+    under."""
+    env = settings.environment.build()
+    agent = settings.agent.build(env.spec)
+    share = jax.random.uniform(jax.random.key(4), (len(states.updates), *env.spec.low.shape))
+    obs = env.spec.low + (env.spec.high - env.spec.low) * share
+
+    def fused(state: Any, obs: Any) -> Any:
+        return fused_look.look(state.params, obs, agent.perceptron, env)
+
+    def plain(state: Any, obs: Any) -> Any:
+        q = [agent.q(state, obs, action) for action in range(env.spec.num_actions)]
+        return jnp.stack(q), jax.grad(partial(agent.value, state))(obs)
+
+    with jax.default_matmul_precision("highest"):
+        found, right = (jax.jit(jax.vmap(function))(states, obs) for function in (fused, plain))
+    pairs = zip(found, right, strict=True)
+    error = [np.abs(x - y).max(axis=1) / np.abs(y).max(axis=1) for x, y in pairs]
+    return float(np.quantile(np.maximum(*error), 0.99, method="lower"))
+
+
 def title(settings: Settings) -> str:
     agent = settings.agent
     return f"{type(settings.environment).__name__} {agent.hidden[0]} {agent.activation}"
@@ -307,7 +338,10 @@ def build_all(every_setting: list[Settings]) -> None:
         env = settings.environment.build()
         perceptron = settings.agent.build(env.spec).perceptron
         common = sizes(perceptron, env)
-        wanted.append(("climb", common | {"NORMALISE": 1, "PAIRS": env.project.pairs}))
+        wanted.append(("look", common))
+        for frequency in (0, 1):
+            how = {"NORMALISE": 1, "FREQUENCY": frequency, "PAIRS": env.project.pairs}
+            wanted.append(("climb", common | how))
         for precise in (0, 1):
             rows = {"SIMULATED": 16, "REPLAYED": 16, "FALLBACK": 0, "PRECISE": precise}
             wanted.append(("plan", common | rows))
@@ -330,13 +364,17 @@ def main(options: Options) -> None:
     for settings in every_setting:
         drawn = random_inputs(settings, options.agents)
         climbs = Likeness.of(climb_all(settings, drawn[0]))
+        looks = compare_looks(settings, drawn[0])
+        bent = Likeness.of(climb_all(settings, drawn[0], frequency=True))
         change = compare_plans(settings, drawn)
-        far = change["float32"] > 1e-4 or change["TF32"] > 1e-2
+        far = change["float32"] > 1e-4 or change["TF32"] > 1e-2 or looks > 1e-5
         bad = climbs.close < 0.99 or climbs.same < 0.99 or far
         failed |= bad
         errors = ", ".join(f"{name} {error:.1e}" for name, error in change.items())
         print(f"{title(settings):<19} {climbs}{'  TOO FAR' if bad else ''}")
-        print(f"{'':<19} planning: {errors}", flush=True)
+        right = ", ".join(f"{name} {100 * x:.1f}%" for name, x in bent.right.items())
+        print(f"{'':<19} on the frequency, {bent}; as in float64: {right}")
+        print(f"{'':<19} a look: {looks:.1e}; planning: {errors}", flush=True)
         if options.in_training:
             drawn = input_in_training(settings, options.agents)
             climbs = Likeness.of(climb_all(settings, drawn[0]))

@@ -110,8 +110,8 @@ class Perceptron(NamedTuple):
     activation: str
     learning_rate: Array | float
     target_period: int
-    functions: tuple[Callable, ...] = ()
-    """`greedy`, `value` and `update` of that agent, which the kernels replace, and its `init`."""
+    functions: tuple[Callable | None, ...] = ()
+    """`greedy`, `value`, `update` of that agent, which kernels replace, its `init` and `target`."""
     double: bool = False
     huber: bool = False
     max_gradient: float = 0.0

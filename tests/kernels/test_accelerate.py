@@ -49,7 +49,7 @@ from hcdyna.types import Rows
         (ContinuousGibbs(), 32, "search-control looks at values in plain JAX"),
         (ContinuousGibbs(method="langevin"), 32, "search-control looks at values in plain JAX"),
         (TDError(), 32, "the climb is plain with a criterion other than the value"),
-        (Frequency(), 32, "the climb is plain with a criterion other than the value"),
+        (Frequency(), 32, None),
         (PrioritisedReplay(), 32, "planning is plain with whole transitions"),
         (Rollouts(outcomes="steps"), 32, "planning is plain with whole transitions"),
         (Rollouts(), 32, None),

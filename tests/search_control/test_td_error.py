@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hcdyna import HillClimbing, SettingsError, TabularGridWorld, TDError
-from hcdyna.search_control.td_error import log_td_error
+from hcdyna.search_control.td_error import LogTDError
 from one_state import ENV, PLAIN_STEP, scene_at
 
 KEY = jax.random.key(0)
@@ -34,7 +34,7 @@ def test_its_value_and_its_slope(terminated, goal):
     """ŷ depends on s through s′ = s + (0.1, 0), and that must not show in the slope."""
     scene = scene_at(START, bowl, terminated, target)
     error = goal + 0.3125
-    value, slope = jax.value_and_grad(log_td_error, argnums=2)(KEY, scene, jnp.asarray(START))
+    value, slope = jax.value_and_grad(LogTDError(KEY, scene))(jnp.asarray(START))
     assert value == pytest.approx(np.log(abs(error) + 1e-5), abs=1e-5)
     held = np.sign(error) * np.array([1.0, 0.5]) / (abs(error) + 1e-5)
     np.testing.assert_allclose(slope, held, rtol=1e-4)
@@ -43,7 +43,7 @@ def test_its_value_and_its_slope(terminated, goal):
 def test_without_a_target_network_values_bootstrap_themselves():
     scene = scene_at(START, bowl)
     error = -1 - 0.99 * (0.6**2 + 0.25**2) + 0.3125
-    assert log_td_error(KEY, scene, jnp.asarray(START)) == pytest.approx(
+    assert LogTDError(KEY, scene)(jnp.asarray(START)) == pytest.approx(
         np.log(-error + 1e-5), abs=1e-5
     )
 

@@ -87,7 +87,7 @@ class DQN:
             self.activation,
             self.learning_rate,
             self.target_period,
-            (agent.greedy, agent.value, agent.update, agent.init),
+            (agent.greedy, agent.value, agent.update, agent.init, agent.target),
             self.double,
             self.loss == "huber",
             self.max_gradient,

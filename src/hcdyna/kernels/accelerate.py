@@ -5,12 +5,16 @@ A fast version comes in through a function that is there anyway, the agent's `pl
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from hcdyna.kernels import climb as gpu_climb
+from hcdyna.kernels import look as gpu_look
 from hcdyna.kernels import plan as gpu_plan
 from hcdyna.kernels import sizes as gpu_coverage
 from hcdyna.kernels.cpu import climb as cpu_climb
@@ -24,9 +28,11 @@ from hcdyna.models.fitting import FitFor
 from hcdyna.numerics.devices import start
 from hcdyna.numerics.packing import PLAIN, Joints, is_key
 from hcdyna.search_control.climbing import climb_along
+from hcdyna.search_control.frequency import ValueOrFrequency
+from hcdyna.search_control.td_error import LogTDError
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
-from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron
+from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron, Scene
 
 Climb = Callable[..., tuple[Array, Array]]
 """`climbing.climb_along`, or a faster version of it."""
@@ -54,14 +60,21 @@ class Kernels(NamedTuple):
     plan: Callable[..., tuple[Any, Info]]
     most_rows: int
     """The largest mini-batch that `plan` takes."""
+    frequency: bool = False
+    """Whether `climb_along` knows `ValueOrFrequency`."""
+    look: Callable[..., tuple[Array, Array]] | None = None
+    """Q and the gradient of V at one state, for climbs that are plain."""
 
 
 GPU = Kernels(
-    gpu_coverage.why_not, gpu_climb.climb_along, gpu_plan.plan, most_rows=gpu_coverage.MOST_ROWS
+    gpu_coverage.why_not,
+    gpu_climb.climb_along,
+    gpu_plan.plan,
+    gpu_coverage.MOST_ROWS,
+    frequency=True,
+    look=gpu_look.look,
 )
-CPU = Kernels(
-    cpu_coverage.why_not, cpu_climb.climb_along, cpu_plan.plan, most_rows=cpu_coverage.MOST_ROWS
-)
+CPU = Kernels(cpu_coverage.why_not, cpu_climb.climb_along, cpu_plan.plan, cpu_coverage.MOST_ROWS)
 
 
 def kernels_here() -> Kernels:
@@ -92,13 +105,23 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
 
     def fast_climb(state: Any, value: Callable[[Array], Array]) -> Climb:
         def along(noise: Array, start: Array, criterion: Any = value, **how: Any) -> Any:
-            if why_plain(criterion is value, box, how) is not None:
+            if why_plain(criterion, value, box, how) is not None:
                 given = {"project": box, "skip": None} | how
-                return climb_along(noise, start, criterion, **given)
+                return climb_along(noise, start, looking(criterion, state), **given)
             covered = {name: x for name, x in how.items() if name not in ALWAYS_THE_SAME}
+            if isinstance(criterion, ValueOrFrequency):
+                covered["on_value"] = criterion.on_value
             return kernels.climb_along(noise, start, state.params, known, env, box, **covered)
 
         return along
+
+    def looking(criterion: Any, state: Any) -> Any:
+        """The criterion, with looks at Q that are fast."""
+        if not isinstance(criterion, LogTDError) or kernels.look is None:
+            return criterion
+        if agent.target not in known.functions:
+            return criterion
+        return replace(criterion, scene=quick_looks(criterion.scene, kernels.look, state, known))
 
     if not crowded:
         agent = agent._replace(plan=fast_plan)
@@ -121,16 +144,39 @@ ALWAYS_THE_SAME = ("project", "restarts", "accept_first")
 """Options of a climb that kernels are not told."""
 
 
-def why_plain(on_value: bool, box: Any, how: dict[str, Any]) -> str | None:
-    """What no kernel does of a climb on V̂ within the box, or not, with such options; None: one
-    does it all."""
-    if not on_value:
+def why_plain(criterion: Any, value: Any, box: Any, how: dict[str, Any]) -> str | None:
+    """What no kernel does of a climb within the box, where V̂ is `value`, with such options; None:
+    one does it all."""
+    either = isinstance(criterion, ValueOrFrequency) and kernels_here().frequency
+    if (criterion.value if either else criterion) is not value:
         return "a criterion other than the value"
     if how.get("project", box) is not box:
         return "a Π other than the environment's"
     if how.get("restarts") is not None:
         return "restarts"
     return None if how.get("accept_first", True) else "s̃ at the start"
+
+
+def quick_looks(scene: Scene, look: Callable[..., Any], state: Any, known: Perceptron) -> Scene:
+    """The scene with V̂, its greedy action and V′ by one kernel each."""
+
+    @jax.custom_vjp
+    def value(params: Any, obs: Array) -> Array:
+        return jnp.max(look(params, obs, known, scene.env)[0])
+
+    def forward(params: Any, obs: Array) -> tuple[Array, Array]:
+        q, gradient = look(params, obs, known, scene.env)
+        return jnp.max(q), gradient
+
+    value.defvjp(forward, lambda gradient, weight: (None, weight * gradient))
+
+    def greedy(obs: Array) -> Array:
+        q, _ = look(state.params, obs, known, scene.env)
+        return jnp.argmax(q).astype(jnp.int32)
+
+    return scene._replace(
+        value=partial(value, state.params), greedy=greedy, target=partial(value, state.target)
+    )
 
 
 def refuse_plain(reason: str | None) -> None:

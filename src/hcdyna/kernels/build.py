@@ -11,7 +11,10 @@ from hcdyna.kernels.library import CannotBuild, kept, register
 from hcdyna.numerics.devices import start
 
 FOLDER = Path(__file__).parent
-SOURCES = ("common.cuh", "network.cuh", "climb.cu", "plan.cu")
+SOURCES = (
+    *("common.cuh", "warp.cuh", "frequency.cuh", "network.cuh"),
+    *("climb.cu", "look.cu", "plan.cu"),
+)
 FLAGS = ("-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-diag-suppress", "940,2473")
 """The last are warnings of XLA's own headers."""
 

@@ -1,4 +1,4 @@
-"""All k steps of a climb in one kernel: `climbing.climb_along` on a perceptron's max_a Q."""
+"""All k steps of a climb in one kernel: `climbing.climb_along` on a perceptron's V = max_a Q."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,9 +27,12 @@ def climb_along(
     threshold: float | Array,
     max_accepted: int | None,
     skip: Callable[[Array], Array] | None = None,
+    on_value: Array | None = None,
 ) -> tuple[Array, Array]:
-    """States [k, d] and which of them [k] were accepted."""
-    name = target("climb", NORMALISE=int(normalise), PAIRS=box.pairs, **sizes(perceptron, env))
+    """States [k, d] and which of them [k] were accepted; of V, or, not `on_value`, of the
+    frequency (`search_control.frequency`)."""
+    how = {"NORMALISE": int(normalise), "FREQUENCY": int(on_value is not None), "PAIRS": box.pairs}
+    name = target("climb", **how, **sizes(perceptron, env))
     shapes = (
         jax.ShapeDtypeStruct(noise.shape, jnp.float32),
         jax.ShapeDtypeStruct(noise.shape[:1], jnp.bool_),
@@ -45,6 +48,7 @@ def climb_along(
         jnp.asarray(threshold, jnp.float32),
         jnp.asarray(box.low),
         jnp.asarray(box.high),
+        *(() if on_value is None else (on_value,)),
         most=np.int32(most),
     )
     if skip is not None:

@@ -16,7 +16,8 @@ def why_not(perceptron: Perceptron | None, env: Environment) -> str | None:
     reason = build.why_not() or why_not_covered(perceptron, env)
     if reason is None and perceptron is not None and type(env.project) is Box:
         try:
-            build.target("climb", NORMALISE=1, PAIRS=env.project.pairs, **sizes(perceptron, env))
+            how = {"NORMALISE": 1, "FREQUENCY": 0, "PAIRS": env.project.pairs}
+            build.target("climb", **how, **sizes(perceptron, env))
         except CannotBuild as error:
             return str(error)
     return reason
@@ -57,7 +58,7 @@ def learns_otherwise(perceptron: Perceptron) -> bool:
 
 
 def sizes(perceptron: Perceptron, env: Environment) -> dict[str, int]:
-    """Macros that both kernels need."""
+    """Macros that all kernels need."""
     return {
         "STATE": env.spec.low.shape[0],
         "HIDDEN": perceptron.hidden[0],

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +35,7 @@ class Frequency:
         def update(key: Key, state: Queued, scene: Scene) -> tuple[Queued, Info]:
             coin_key, replay_key, queue_key, climb_key = jax.random.split(key, 4)
             on_value = jax.random.bernoulli(coin_key)
-            surface = partial(jax.lax.cond, on_value, scene.value, frequency(scene.value))
+            surface = ValueOrFrequency(scene.value, on_value)
             row = ring.sample(replay_key, scene.replay, 1)
             from_queue = ~on_value & (state.queue.total > 0)
             start = jnp.where(from_queue, ring.sample(queue_key, state.queue, 1), row.obs)
@@ -44,6 +43,17 @@ class Frequency:
             return with_value(climbing, surface).update(climb_key, state, alone)
 
         return climbing._replace(update=update)
+
+
+@dataclass(frozen=True)
+class ValueOrFrequency:
+    """What a climb is on, as the coin fell."""
+
+    value: Callable[[Array], Array]
+    on_value: Array
+
+    def __call__(self, obs: Array) -> Array:
+        return jax.lax.cond(self.on_value, self.value, frequency(self.value), obs)
 
 
 def frequency(value: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -1,7 +1,6 @@
 """TD error (Pan et al., UAI 2022): plan from states whose values the model contradicts most."""
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -37,17 +36,24 @@ class TDError:
                 left = jnp.any((obs < env.spec.low) | (obs > env.spec.high))
                 return jnp.where(left, restart, env.project(obs))
 
-            on_error = with_value(climbing, partial(log_td_error, model_key, scene))
+            on_error = with_value(climbing, LogTDError(model_key, scene))
             restarting = scene._replace(env=env._replace(project=project))
             return on_error.update(climb_key, state, restarting)
 
         return climbing._replace(update=update)
 
 
-def log_td_error(key: Key, scene: Scene, obs: Array) -> Array:
+@dataclass(frozen=True)
+class LogTDError:
     """log(|ŷ − V̂(s)| + 1e-5); ŷ = r + γV′(s′) of the greedy action is held constant in s."""
-    assert scene.greedy is not None
-    held, target = jax.lax.stop_gradient(obs), scene.target or scene.value
-    outcome = scene.predict(key, held, scene.greedy(held))
-    later = scene.env.spec.discounts(outcome.terminated) * target(outcome.next_obs)
-    return jnp.log(jnp.abs(outcome.reward + later - scene.value(obs)) + 1e-5)
+
+    key: Key
+    scene: Scene
+
+    def __call__(self, obs: Array) -> Array:
+        scene = self.scene
+        assert scene.greedy is not None
+        held, target = jax.lax.stop_gradient(obs), scene.target or scene.value
+        outcome = scene.predict(self.key, held, scene.greedy(held))
+        later = scene.env.spec.discounts(outcome.terminated) * target(outcome.next_obs)
+        return jnp.log(jnp.abs(outcome.reward + later - scene.value(obs)) + 1e-5)

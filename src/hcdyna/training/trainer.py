@@ -80,7 +80,7 @@ def plain_beside(settings: Settings, env: Environment) -> list[str]:
         value = looks["value"]
 
         def climb(noise: Array, start: Array, criterion: Any = value, **how: Any) -> Any:
-            reason = why_plain(criterion is value, env.project, how)
+            reason = why_plain(criterion, value, env.project, how)
             noticed.append(reason and f"the climb is plain with {reason}")
             return jnp.broadcast_to(start, noise.shape), jnp.ones(len(noise), bool)
 
