@@ -170,6 +170,19 @@ def test_a_gpu_that_workers_share_gets_as_many_agents_as_fit(monkeypatch):
     assert max(len(task.keys) for task in fewer.tasks) == 2
 
 
+def test_a_gpu_is_not_given_halves_that_take_as_long_as_the_whole(monkeypatch):
+    """With more workers than programs, each program would be divided; on a GPU only a large one."""
+    monkeypatch.setattr(planning.memory, "available", lambda: 1 << 40)
+
+    def agents(seeds: int, gpus: float) -> list[int]:
+        planned = plan(small(seeds=seeds, block=20, together=None), None, 8, False, gpus=gpus)
+        return [task.agents for task in planned.tasks]
+
+    assert agents(100, gpus=0.1) == [200], "two learning rates"
+    assert agents(400, gpus=0.1) == [200] * 4
+    assert len(agents(100, gpus=0.0)) > 1
+
+
 def test_a_calibration_says_how_long_it_takes():
     study = small(vary={"training.planning_steps": [1, 2], "agent.learning_rate": [0.5, 1.0]})
     groups = by_program(study.cells())

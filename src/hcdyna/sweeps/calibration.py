@@ -117,16 +117,18 @@ def together(
     most: Mapping[str, int],
     measured: Mapping[str, Measured],
     workers: int,
+    fewest: int = 1,
 ) -> dict[str, int]:
     """How many cells of each program, as wide as its widest, make a task of some minutes, at `most`
-    so many. A program is divided among as many workers as its share of all the work would keep
-    busy: each of them has to compile it."""
+    so many, and for `fewest` agents. A program is divided among as many workers as its share of all
+    the work would keep busy: each of them has to compile it."""
     everything, found = sum(map(cost, groups.values())), {}
     for name, group in groups.items():
         parts = max(1, math.ceil(workers * cost(group) / everything))
         agents = sum(each.cell.seeds for each in group)
         of_a_part = math.ceil(agents / (parts * widest(group).seeds))
-        found[name] = max(1, min(most[name], of_a_part))
+        enough = math.ceil(fewest / widest(group).seeds)
+        found[name] = max(1, min(most[name], max(of_a_part, enough)))
         if name in measured:
             seconds = measured[name].training / measured[name].cells
             found[name] = max(1, min(found[name], int(SECONDS_OF_A_TASK // seconds)))

@@ -20,6 +20,8 @@ MOST_AGENTS = 240
 """In a task, where nothing was measured: more gain little on a CPU …"""
 MOST_AGENTS_ON_GPU = 2_000
 """… or on a GPU, and more work is lost if they are interrupted."""
+FEWEST_AGENTS_ON_GPU = 200
+"""In a task there, if a program has so many: half of them would take nearly as long."""
 SHARE_OF_MEMORY = 0.6
 
 

@@ -141,7 +141,8 @@ def plan(
 
     together = {name: study.together or most(group) for name, group in groups.items()}
     if here is None and not study.together:
-        together = calibration.together(groups, together, measured, workers)
+        fewest = planning.FEWEST_AGENTS_ON_GPU if on_gpu else 1
+        together = calibration.together(groups, together, measured, workers, fewest)
     there = planning.by_program([each for each in new if each.cell.key in done])
     ready = planning.split(there, {name: planning.usual_together(x) for name, x in there.items()})
     listed, waiting = len(asked) - len(new), len((known & asked.keys()) - done)
