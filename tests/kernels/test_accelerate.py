@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +28,10 @@ from hcdyna import (
 from hcdyna.kernels import accelerate
 from hcdyna.kernels.sizes import why_not_covered
 from hcdyna.numerics import ring
+from hcdyna.numerics.networks import mlp
+from hcdyna.search_control.td_error import LogTDError
 from hcdyna.training import trainer
-from hcdyna.types import Rows
+from hcdyna.types import Rows, Scene
 
 
 @pytest.mark.parametrize(
@@ -162,6 +165,47 @@ def test_a_fast_climb_gives_way_to_a_plain_one(option):
         found[kernels] = np.asarray(run.state(0).search_control.queue.data)[:30]
     assert np.any(found["off"])
     np.testing.assert_allclose(found["auto"], found["off"], atol=1e-4)
+
+
+@pytest.mark.parametrize("target", [None, "of one's own"])
+def test_a_climb_on_the_td_error_looks_at_q_with_a_kernel(target):
+    """Given one look for V̂, its slope, its greedy action and V′, it is the climb that it was; a
+    target network of somebody else's is left alone."""
+    env, agent = GridWorld().build(), DQN().build(GridWorld().build().spec)
+    if target is not None:
+        agent = agent._replace(target=lambda state, obs: 2.0 * agent.value(state, obs))
+    network, looks = mlp((2, 32, 32, 4)), []
+
+    def look(params, obs, perceptron, env):
+        looks.append(obs)
+        slope = jax.grad(lambda obs: jnp.max(network.apply(params, obs)))
+        return network.apply(params, obs), slope(obs)
+
+    def climbed(kernels):
+        state = agent.init(jax.random.key(1))
+        scene = Scene(
+            env=env,
+            value=partial(agent.value, state),
+            predict=env.dynamics,
+            replay=None,
+            transition=None,
+            greedy=partial(agent.greedy, state),
+            target=partial(agent.target, state),
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(accelerate, "kernels_here", lambda: kernels)
+            fast = accelerate.accelerate(Settings(), env, agent).climb(state, scene.value)
+        noise = 0.01 * jax.random.normal(jax.random.key(2), (5, 2))
+        how = {"step_size": 0.01, "normalise": False, "threshold": 0.0, "max_accepted": None}
+        error = LogTDError(jax.random.key(3), scene)
+        return fast(noise, jnp.array([0.3, 0.4]), error, covariance=jnp.eye(2), **how)
+
+    there = accelerate.CPU._replace(why_not=lambda perceptron, env: None)
+    plain, quick = climbed(there), climbed(there._replace(look=look))
+    assert bool(looks) == (target is None)
+    assert np.ptp(np.asarray(plain[0]), axis=0).min() > 0
+    np.testing.assert_allclose(quick[0], plain[0], atol=1e-6)
+    np.testing.assert_array_equal(quick[1], plain[1])
 
 
 def test_parameters_of_another_size_are_not_covered():

@@ -30,7 +30,9 @@ from hcdyna.types import Box, Perceptron
 @pytest.mark.parametrize(
     ("kernel", "more"),
     [
-        ("climb", {"NORMALISE": 1, "PAIRS": 2}),
+        ("climb", {"NORMALISE": 1, "PAIRS": 2, "FREQUENCY": 0}),
+        ("climb", {"NORMALISE": 1, "PAIRS": 2, "FREQUENCY": 1}),
+        ("look", {}),
         ("plan", {"REPLAYED": 16, "SIMULATED": 16, "FALLBACK": 0, "PRECISE": 0}),
         ("plan", {"REPLAYED": 0, "SIMULATED": 32, "FALLBACK": 1, "PRECISE": 1}),
     ],
