@@ -170,6 +170,16 @@ def test_a_gpu_that_workers_share_gets_as_many_agents_as_fit(monkeypatch):
     assert max(len(task.keys) for task in fewer.tasks) == 2
 
 
+def test_a_plan_compiles_no_kernels(tmp_path, monkeypatch):
+    """Workers do: on a machine with a GPU they take a minute, in which it would be idle."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    of_dqn = {"environment": "GridWorld", "agent": "dqn", "training.batch_size": 16}
+    study = small(settings=SETTINGS | of_dqn)
+    assert plan(study, None, 2, False, gpus=0.1).tasks
+    assert plan(study, None, 2, False, here="cpu").tasks
+    assert not list(tmp_path.rglob("*.so"))
+
+
 def test_a_gpu_is_not_given_halves_that_take_as_long_as_the_whole(monkeypatch):
     """With more workers than programs, each program would be divided; on a GPU only a large one."""
     monkeypatch.setattr(planning.memory, "available", lambda: 1 << 40)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hcdyna.experiments.cells import Cell
@@ -63,11 +64,20 @@ def by_program(asked: Iterable[Asked], on_gpu: bool = False) -> dict[str, list[A
         groups.setdefault(program_of(each.cell, on_gpu), []).append(each)
     for group in groups.values():
         try:
-            shared_program([group[0].cell.settings])
+            shared_program([planned(group[0].cell).settings])
         except SettingsError as error:
             raise SettingsError(f"{in_words(group[0].case)}: {error}") from None
         group.sort(key=lambda each: each.cell.first_seed)
     return groups
+
+
+def planned(cell: Cell) -> Cell:
+    """A cell to plan with: kernels that may be there or not are the same to a plan, and to compile
+    them takes long."""
+    training = cell.settings.training
+    if training.kernels != "auto":
+        return cell
+    return replace(cell, settings=replace(cell.settings, training=replace(training, kernels="off")))
 
 
 def split(groups: Mapping[str, list[Asked]], together: Mapping[str, int]) -> list[Task]:
@@ -150,5 +160,5 @@ def together_here(group: list[Asked], on_gpu: bool, share: float = 1.0) -> int:
     most = max(1, (MOST_AGENTS_ON_GPU if on_gpu else MOST_AGENTS) // seeds)
     if there is None:
         return most
-    each = sum(memory.needed(trainer_of([widest(group)]).shapes).values())
+    each = sum(memory.needed(trainer_of([planned(widest(group))]).shapes).values())
     return max(1, min(most, int(SHARE_OF_MEMORY * share * there // max(each, 1))))
