@@ -167,12 +167,12 @@ def test_a_fast_climb_gives_way_to_a_plain_one(option):
     np.testing.assert_allclose(found["auto"], found["off"], atol=1e-4)
 
 
-@pytest.mark.parametrize("target", [None, "of one's own"])
-def test_a_climb_on_the_td_error_looks_at_q_with_a_kernel(target):
+@pytest.mark.parametrize("own", [None, "target", "value"])
+def test_a_climb_on_the_td_error_looks_at_q_with_a_kernel(own):
     """Given one look for V̂, its slope, its greedy action and V′, it is the climb that it was; a
-    target network of somebody else's is left alone."""
+    target network or a surface of somebody else's is left alone."""
     env, agent = GridWorld().build(), DQN().build(GridWorld().build().spec)
-    if target is not None:
+    if own == "target":
         agent = agent._replace(target=lambda state, obs: 2.0 * agent.value(state, obs))
     network, looks = mlp((2, 32, 32, 4)), []
 
@@ -197,12 +197,14 @@ def test_a_climb_on_the_td_error_looks_at_q_with_a_kernel(target):
             fast = accelerate.accelerate(Settings(), env, agent).climb(state, scene.value)
         noise = 0.01 * jax.random.normal(jax.random.key(2), (5, 2))
         how = {"step_size": 0.01, "normalise": False, "threshold": 0.0, "max_accepted": None}
+        if own == "value":
+            scene = scene._replace(value=lambda obs: -jnp.sum(jnp.square(obs - 0.7)))
         error = LogTDError(jax.random.key(3), scene)
         return fast(noise, jnp.array([0.3, 0.4]), error, covariance=jnp.eye(2), **how)
 
     there = accelerate.CPU._replace(why_not=lambda perceptron, env: None)
     plain, quick = climbed(there), climbed(there._replace(look=look))
-    assert bool(looks) == (target is None)
+    assert bool(looks) == (own is None)
     assert np.ptp(np.asarray(plain[0]), axis=0).min() > 0
     np.testing.assert_allclose(quick[0], plain[0], atol=1e-6)
     np.testing.assert_array_equal(quick[1], plain[1])

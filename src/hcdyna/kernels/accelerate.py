@@ -107,7 +107,7 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
         def along(noise: Array, start: Array, criterion: Any = value, **how: Any) -> Any:
             if why_plain(criterion, value, box, how) is not None:
                 given = {"project": box, "skip": None} | how
-                return climb_along(noise, start, looking(criterion, state), **given)
+                return climb_along(noise, start, looking(criterion, state, value), **given)
             covered = {name: x for name, x in how.items() if name not in ALWAYS_THE_SAME}
             if isinstance(criterion, ValueOrFrequency):
                 covered["on_value"] = criterion.on_value
@@ -115,11 +115,11 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
 
         return along
 
-    def looking(criterion: Any, state: Any) -> Any:
+    def looking(criterion: Any, state: Any, value: Any) -> Any:
         """The criterion, with looks at Q that are fast."""
         if not isinstance(criterion, LogTDError) or kernels.look is None:
             return criterion
-        if agent.target not in known.functions:
+        if criterion.scene.value is not value or agent.target not in known.functions:
             return criterion
         return replace(criterion, scene=quick_looks(criterion.scene, kernels.look, state, known))
 
