@@ -1,11 +1,12 @@
-"""The tables of docs/choosing.md, from the cells in results/paper.
+"""The tables of docs/choosing.md and docs/reproduction.md, from the cells in results/paper.
 
     python docs/pictures/scores.py
 
 Prints the mean score after warm-up with its 95% interval, 0 for the worst return of a domain and 1
 for about the best, by the number of planning steps n, by the mixing rate ρ, and for the
-ablations, there with the difference to the paper's choices. On TabularGridWorld the learning rate
-is chosen by the first third of the seeds, and the others are shown. Trains nothing.
+ablations, there with the difference to the paper's choices; and the ranking of strategies. On
+TabularGridWorld the learning rate is chosen by the first third of the seeds, and the others are
+shown. Trains nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hcdyna.experiments.paper import ablations, fig3
+from hcdyna.experiments.paper import ablations, fig3, strategies
 from hcdyna.experiments.paper.reproduce import Reproduction
 from hcdyna.experiments.paper.scale import FULL
 from hcdyna.experiments.paper.verdicts import paper_scores
@@ -62,6 +63,23 @@ def main() -> None:
             for domain in ablations.DOMAINS
         ]
         print(f"| {variant} | {' | '.join(found)} |")
+
+    by_strategy, problems = scores("strategies"), strategies.worlds(FULL)
+    for model in strategies.MODELS:
+        print(f"\nstrategies, {model} model\n\n| | mean | rank | " + " | ".join(problems) + " |")
+        print("| --- | --- | --- |" + " --- |" * len(problems))
+        for each in strategies.ranked(by_strategy, model, problems):
+            rank = str(each.best) if each.best == each.worst else f"{each.best} to {each.worst}"
+            labels = [f"{world}/{strategies.names(model)[each.name]}" for world in problems]
+            found = [mean_of(by_strategy, label) for label in labels]
+            print(f"| {each.name} | {show(each.mean)} | {rank} | {' | '.join(found)} |")
+
+
+def mean_of(scores: Scores, label: str) -> str:
+    """The mean of a cell that was run, alone."""
+    found = scores.of(label, "area")
+    assert found is not None
+    return f"{found[0].mean():.2f}"
 
 
 def differences(scores: Scores, domain: str) -> dict[str, str]:

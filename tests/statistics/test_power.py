@@ -1,8 +1,7 @@
 """How many seeds a comparison needs."""
 
-import math
-
 import numpy as np
+import pytest
 
 from hcdyna.statistics.power import outlook
 from hcdyna.statistics.verdicts import Verdict, signed
@@ -30,5 +29,19 @@ def test_equal_arms_become_equivalent_where_they_are_steady_and_never_where_they
     assert found == (200, Verdict.EQUIVALENT)
     shaky = np.repeat([0.0, 1.0], 15)
     found = outlook(signed(shaky, shaky), "better", 0.02, UNIT, 30)
-    assert found == (math.inf, Verdict.UNDECIDED)
-    assert outlook(signed(steady, steady), "better", 0.02, UNIT, 1_000).seeds == math.inf
+    assert found.verdict is Verdict.EQUIVALENT
+    # By the normal distribution: both bounds 0.02 from 0, in 80% of samples.
+    expected = (np.sqrt(0.5) * (2.58 + 0.84) / 0.02) ** 2
+    assert expected == pytest.approx(found.seeds, rel=0.2)
+
+
+def test_seeds_beyond_the_last_look_are_told():
+    """A difference of 0.01 between arms with a deviation of 0.2 each."""
+    noise = np.linspace(-1, 1, 400)
+    noise *= 0.2 / noise.std()
+    found = outlook(signed(0.51 + noise, 0.5 - noise), "not worse", 0.02, UNIT, 400)
+    assert found.verdict is Verdict.REPRODUCED
+    assert (np.sqrt(0.08) * (2.58 + 0.84) / 0.03) ** 2 == pytest.approx(found.seeds, rel=0.2)
+    on_the_margin = outlook(signed(0.48 + noise, 0.5 - noise), "not worse", 0.02, UNIT, 400)
+    assert on_the_margin.seeds > 1e6
+    assert outlook(signed(0.5 + noise, 0.5), "not worse", 0.02, UNIT, 1_000).seeds >= 1_000

@@ -24,6 +24,8 @@ from hcdyna.statistics.verdicts import LOOKS, SILENT, Combine, Verdict
 CLAIMS = Path(__file__).parent / "claims.yaml"
 NO_RATE = "–"
 """Where a claim has nothing to do with DQN's learning rate."""
+MOST_SEEDS = 100_000
+"""More are not told apart: the truth is the margin itself, as far as anybody will see."""
 
 
 def judged(name: str, cells: dict, results: dict, scale: Scale) -> list[dict[str, Any]]:
@@ -207,8 +209,10 @@ def seeds_in_words(found: dict[str, Any]) -> list[str]:
     """How many seeds would probably decide an undecided claim."""
     if "needed" not in found:
         return []
-    enough = f"about {found['needed']:,}" if found["needed"] else f"over {LOOKS[-1]:,}"
-    return [f"needs {enough} seeds"]
+    needed = found["needed"]
+    if needed and needed > MOST_SEEDS:
+        return [f"needs over {MOST_SEEDS:,} seeds"]
+    return [f"needs about {needed:,} seeds" if needed else f"needs over {LOOKS[-1]:,} seeds"]
 
 
 def otherwise_at_the_end(claim: dict[str, Any], rate: str) -> str | None:
