@@ -8,6 +8,7 @@ from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.paper.verdicts import (
     NO_RATE,
     at_rate,
+    enough,
     otherwise_at_the_end,
     quick_mark,
     quoted,
@@ -180,8 +181,7 @@ def row(found: dict[str, Any]) -> str:
     )
     verdict = found["verdict"]
     if verdict == "undecided" and found["metric"] != "last":
-        needed = found["seeds_needed"]
-        verdict += f" <small>({f'80% power: {needed:,}' if needed else 'over 1,000'} seeds)</small>"
+        verdict += f" <small>(80% power: {enough(found['seeds_needed'])} seeds)</small>"
     numbers = (
         f"{a:.3f}",
         f"{b:.3f}",

@@ -209,10 +209,14 @@ def seeds_in_words(found: dict[str, Any]) -> list[str]:
     """How many seeds would probably decide an undecided claim."""
     if "needed" not in found:
         return []
-    needed = found["needed"]
-    if needed and needed > MOST_SEEDS:
-        return [f"needs over {MOST_SEEDS:,} seeds"]
-    return [f"needs about {needed:,} seeds" if needed else f"needs over {LOOKS[-1]:,} seeds"]
+    return [f"needs {enough(found['needed'])} seeds"]
+
+
+def enough(needed: float | None) -> str:
+    """So many seeds, in words."""
+    if needed is None:
+        return f"over {LOOKS[-1]:,}"
+    return f"over {MOST_SEEDS:,}" if needed > MOST_SEEDS else f"about {needed:,}"
 
 
 def otherwise_at_the_end(claim: dict[str, Any], rate: str) -> str | None:
