@@ -3,7 +3,8 @@
     python benchmarks/kernels.py
 
 Fails if a kernel is further from its reference than it may be: climbed states within 1e-4 and the
-same acceptances for at least 99% of agents over all steps; the parameters of 99% of agents after n
+same acceptances for at least 99% of agents over all steps; on the frequency, 3% more agents off
+the climb in float64 than plain ones; a look 1e-5; the parameters of 99% of agents after n
 updates within 1e-4 of the size of their change in float32, or 1e-2 with products in TF32, which is
 the default of JAX itself; beside it stands what the plain function loses. All inputs are drawn
 afresh, networks too. For information, the same for agents in training, where rounding counts for
@@ -367,8 +368,9 @@ def main(options: Options) -> None:
         looks = compare_looks(settings, drawn[0])
         bent = Likeness.of(climb_all(settings, drawn[0], frequency=True))
         change = compare_plans(settings, drawn)
-        far = change["float32"] > 1e-4 or change["TF32"] > 1e-2 or looks > 1e-5
-        bad = climbs.close < 0.99 or climbs.same < 0.99 or far
+        far = change["float32"] > 1e-4 or change["TF32"] > 1e-2 or not looks <= 1e-5
+        off = bent.right["fused"] < bent.right["plain"] - 0.03
+        bad = climbs.close < 0.99 or climbs.same < 0.99 or far or off
         failed |= bad
         errors = ", ".join(f"{name} {error:.1e}" for name, error in change.items())
         print(f"{title(settings):<19} {climbs}{'  TOO FAR' if bad else ''}")

@@ -111,7 +111,7 @@ class Perceptron(NamedTuple):
     learning_rate: Array | float
     target_period: int
     functions: tuple[Callable | None, ...] = ()
-    """`greedy`, `value`, `update` of that agent, which kernels replace, its `init` and `target`."""
+    """`greedy`, `value`, `update`, `init` and `target` of that agent, as it was built."""
     double: bool = False
     huber: bool = False
     max_gradient: float = 0.0

@@ -1,5 +1,6 @@
 // Enough of CUDA to run a kernel of one warp an agent on a CPU: a thread for each lane, one agent
-// after the other.
+// after the other. Its shuffle makes all lanes wait for each other, which on a GPU orders no memory: a
+// __syncwarp() that is missing beside one is not noticed here.
 #pragma once
 #include <algorithm>
 #include <barrier>

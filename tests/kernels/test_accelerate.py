@@ -167,11 +167,13 @@ def test_a_fast_climb_gives_way_to_a_plain_one(option):
     np.testing.assert_allclose(found["auto"], found["off"], atol=1e-4)
 
 
-@pytest.mark.parametrize("own", [None, "target", "value"])
+@pytest.mark.parametrize("own", [None, "target", "value as target", "value"])
 def test_a_climb_on_the_td_error_looks_at_q_with_a_kernel(own):
     """Given one look for V̂, its slope, its greedy action and V′, it is the climb that it was; a
     target network or a surface of somebody else's is left alone."""
     env, agent = GridWorld().build(), DQN().build(GridWorld().build().spec)
+    if own == "value as target":
+        agent = agent._replace(target=agent.value)
     if own == "target":
         agent = agent._replace(target=lambda state, obs: 2.0 * agent.value(state, obs))
     network, looks = mlp((2, 32, 32, 4)), []
@@ -183,6 +185,7 @@ def test_a_climb_on_the_td_error_looks_at_q_with_a_kernel(own):
 
     def climbed(kernels):
         state = agent.init(jax.random.key(1))
+        state = state._replace(target=jax.tree.map(lambda x: 1.5 * x + 0.1, state.target))
         scene = Scene(
             env=env,
             value=partial(agent.value, state),
@@ -204,7 +207,7 @@ def test_a_climb_on_the_td_error_looks_at_q_with_a_kernel(own):
 
     there = accelerate.CPU._replace(why_not=lambda perceptron, env: None)
     plain, quick = climbed(there), climbed(there._replace(look=look))
-    assert bool(looks) == (own is None)
+    assert bool(looks) == (own != "value")
     assert np.ptp(np.asarray(plain[0]), axis=0).min() > 0
     np.testing.assert_allclose(quick[0], plain[0], atol=1e-6)
     np.testing.assert_array_equal(quick[1], plain[1])

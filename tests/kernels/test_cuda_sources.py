@@ -38,11 +38,11 @@ extern "C" void run_look(int agents, const float** f, float* q, float* gradients
 }
 """
 CASES = [
-    (GridWorld(), 32, "tanh", True),
-    pytest.param(Acrobot(), 32, "tanh", True, marks=pytest.mark.slow),
-    pytest.param(CartPole(), 64, "tanh", True, marks=pytest.mark.slow),
-    pytest.param(GridWorld(), 64, "relu", False, marks=pytest.mark.slow),
-    pytest.param(Acrobot(), 32, "relu", True, marks=pytest.mark.slow),
+    (GridWorld(), 32, "tanh", True, True),
+    pytest.param(Acrobot(), 32, "tanh", True, True, marks=pytest.mark.slow),
+    pytest.param(CartPole(), 64, "tanh", True, False, marks=pytest.mark.slow),
+    pytest.param(GridWorld(), 64, "relu", False, True, marks=pytest.mark.slow),
+    pytest.param(Acrobot(), 32, "relu", True, False, marks=pytest.mark.slow),
 ]
 
 
@@ -82,17 +82,18 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-@pytest.mark.parametrize(("environment", "width", "activation", "frequency"), CASES)
+@pytest.mark.parametrize(("environment", "width", "activation", "frequency", "normalise"), CASES)
 def test_kernels_for_gpus_do_what_the_plain_functions_do(
-    environment, width, activation, frequency, tmp_path
+    environment, width, activation, frequency, normalise, tmp_path
 ):
     env = environment.build()
     perceptron = DQN(hidden=(width, width), activation=activation).build(env.spec).perceptron
     given = sizes(perceptron, env)
     d, actions = given["STATE"], given["ACTIONS"]
-    how = {"NORMALISE": 1, "FREQUENCY": int(frequency), "PAIRS": env.project.pairs}
+    how = {"NORMALISE": int(normalise), "FREQUENCY": int(frequency), "PAIRS": env.project.pairs}
     library = compiled(tmp_path, given | how)
 
+    size_of_a_step = 0.1 if normalise else 1e-3
     network, rng = mlp((d, width, width, actions), activation), np.random.default_rng(0)
     params = jax.vmap(network.init)(jax.random.split(jax.random.key(0), AGENTS))
     params = jax.tree.map(lambda x: x + 0.2 * rng.normal(size=x.shape).astype(np.float32), params)
@@ -111,8 +112,8 @@ def test_kernels_for_gpus_do_what_the_plain_functions_do(
             start,
             ValueOrFrequency(value, on_value),
             covariance=covariance,
-            step_size=0.1,
-            normalise=True,
+            step_size=size_of_a_step,
+            normalise=normalise,
             project=env.project,
             threshold=0.02,
             skip=None,
@@ -121,7 +122,7 @@ def test_kernels_for_gpus_do_what_the_plain_functions_do(
 
     right = jax.vmap(plain)(params, noise.astype(np.float32), start, covariance, on_value)
     box = [np.broadcast_to(end, (AGENTS, d)) for end in (env.project.low, env.project.high)]
-    numbers = [np.full(AGENTS, x) for x in (0.1, 0.02)]
+    numbers = [np.full(AGENTS, x) for x in (size_of_a_step, 0.02)]
     inputs = [*jax.tree.leaves(params), noise, start, covariance, *numbers, *box]
     inputs = [np.ascontiguousarray(x, np.float32) for x in inputs]
     pointers = (ctypes.c_void_p * len(inputs))(*[x.ctypes.data for x in inputs])

@@ -173,8 +173,9 @@ def test_a_gpu_that_workers_share_gets_as_many_agents_as_fit(monkeypatch):
 def test_a_plan_compiles_no_kernels(tmp_path, monkeypatch):
     """Workers do: on a machine with a GPU they take a minute, in which it would be idle."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    layers = {"agent.hidden": [112, 112]}  # which no other test compiles kernels for
     of_dqn = {"environment": "GridWorld", "agent": "dqn", "training.batch_size": 16}
-    study = small(settings=SETTINGS | of_dqn)
+    study = small(settings=SETTINGS | of_dqn | layers)
     assert plan(study, None, 2, False, gpus=0.1).tasks
     assert plan(study, None, 2, False, here="cpu").tasks
     assert not list(tmp_path.rglob("*.so"))
@@ -190,6 +191,7 @@ def test_a_gpu_is_not_given_halves_that_take_as_long_as_the_whole(monkeypatch):
 
     assert agents(100, gpus=0.1) == [200], "two learning rates"
     assert agents(400, gpus=0.1) == [200] * 4
+    assert agents(140, gpus=0.1) == [280]
     assert len(agents(100, gpus=0.0)) > 1
 
 

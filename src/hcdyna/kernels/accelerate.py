@@ -119,7 +119,7 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
         """The criterion, with looks at Q that are fast."""
         if not isinstance(criterion, LogTDError) or kernels.look is None:
             return criterion
-        if criterion.scene.value is not value or agent.target not in known.functions:
+        if criterion.scene.value is not value:
             return criterion
         return replace(criterion, scene=quick_looks(criterion.scene, kernels.look, state, known))
 
@@ -158,7 +158,8 @@ def why_plain(criterion: Any, value: Any, box: Any, how: dict[str, Any]) -> str 
 
 
 def quick_looks(scene: Scene, look: Callable[..., Any], state: Any, known: Perceptron) -> Scene:
-    """The scene with V̂, its greedy action and V′ by one kernel each."""
+    """The scene with V̂, its greedy action and V′ by one kernel each, where they are those of the
+    agent as it was built."""
 
     @jax.custom_vjp
     def value(params: Any, obs: Array) -> Array:
@@ -174,9 +175,12 @@ def quick_looks(scene: Scene, look: Callable[..., Any], state: Any, known: Perce
         q, _ = look(state.params, obs, known, scene.env)
         return jnp.argmax(q).astype(jnp.int32)
 
-    return scene._replace(
-        value=partial(value, state.params), greedy=greedy, target=partial(value, state.target)
-    )
+    own_greedy, _, _, _, own_target = known.functions
+    if getattr(scene.greedy, "func", None) is own_greedy:
+        scene = scene._replace(greedy=greedy)
+    if getattr(scene.target, "func", None) is own_target:
+        scene = scene._replace(target=partial(value, state.target))
+    return scene._replace(value=partial(value, state.params))
 
 
 def refuse_plain(reason: str | None) -> None:

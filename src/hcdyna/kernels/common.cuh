@@ -1,4 +1,4 @@
-// What both kernels share. Sizes are macros, given when the sources are compiled:
+// What all kernels share. Sizes are macros, given when the sources are compiled:
 //   STATE variables, HIDDEN units in each of two layers, ACTIONS, TANH 0 (ReLU) or 1.
 #pragma once
 #include <cuda_runtime.h>

@@ -45,7 +45,7 @@ class Frequency:
         return climbing._replace(update=update)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ValueOrFrequency:
     """What a climb is on, as the coin fell."""
 

@@ -43,7 +43,7 @@ class TDError:
         return climbing._replace(update=update)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LogTDError:
     """log(|ŷ − V̂(s)| + 1e-5); ŷ = r + γV′(s′) of the greedy action is held constant in s."""
 

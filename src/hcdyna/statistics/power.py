@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +16,15 @@ RESAMPLES, DRAWS = 50, 2_000
 
 POWER = 0.8
 """With this probability so many seeds decide."""
-BEYOND = 1.0 + 0.84 / 2.58
-"""By how much a bound must clear what it is to exclude, in units of its distance from the mean: for
-the normal distribution, z of POWER over z of LEVEL more."""
+NORMAL = NormalDist()
+TOO_MANY = 1e9
 
 
 class Outlook(NamedTuple):
     """What further seeds will probably say."""
 
     seeds: float
-    """Infinite where no number of them would do: the truth is the margin itself."""
+    """Infinite where no number of them would do, or none can be told."""
     verdict: Verdict
     """The most frequent one then."""
 
@@ -33,7 +33,8 @@ def outlook(
     arms: Sequence[Arm], kind: Kind, margin: float, bounds: Bounds | None, now: int
 ) -> Outlook:
     """The first look after `now` seeds that decides in a share POWER of samples, drawn with
-    replacement from the scores there are; or how many seeds beyond the last look would."""
+    replacement from the scores there are; or how many seeds beyond the last look would, if there
+    were one more look with a test of the same level."""
     for look in LOOKS:
         if look > now:
             shares = verdict_shares(sampled(arms, bounds, look / now), kind, margin)
@@ -71,33 +72,53 @@ def verdict_shares(draws: Draws, kind: Kind, margin: float) -> dict[Verdict, flo
 
 def beyond(draws: Draws, difference: float, kind: Kind, margin: float, seeds: int) -> Outlook:
     """How many seeds would decide, if those that `draws` are of, with so many `seeds`, do not: the
-    bounds come nearer to the difference as one over the root of their number."""
-    below = difference - float(np.mean(np.quantile(draws.lower, LEVEL, axis=0)))
-    above = float(np.mean(np.quantile(draws.upper, 1 - LEVEL, axis=0))) - difference
-    to_clear = {
-        "better": {
-            Verdict.EQUIVALENT: (margin - abs(difference), max(below, above)),
-            Verdict.REPRODUCED: (difference, below),
-            Verdict.CONTRADICTED: (-margin - difference, above),
-        },
-        "not worse": {
-            Verdict.REPRODUCED: (margin + difference, below),
-            Verdict.CONTRADICTED: (-margin - difference, above),
-        },
-        "similar": {
-            Verdict.REPRODUCED: (margin - abs(difference), max(below, above)),
-            Verdict.CONTRADICTED: (abs(difference) - margin, max(below, above)),
-        },
-    }[kind]
-    needed = {
-        verdict: seeds * max(1.0, BEYOND * reach / gap) ** 2
-        for verdict, (gap, reach) in to_clear.items()
-        if gap > 0
-    }
-    if not needed:
+    bounds come nearer to the difference as one over the root of their number, and the difference
+    that is found is normal."""
+    below = difference - float(np.mean(np.quantile(draws.lower, LEVEL, axis=0, method="lower")))
+    upper = np.quantile(draws.upper, 1 - LEVEL, axis=0, method="higher")
+    above = float(np.mean(upper)) - difference
+    if not np.all(np.isfinite([difference, below, above])):
         return Outlook(math.inf, Verdict.UNDECIDED)
+    # What bounds have to clear, and how far from the difference they are.
+    within = [(margin + difference, below), (margin - difference, above)]
+    worse = [(-margin - difference, above)]
+    to_clear: dict[Verdict, list[tuple[float, float]]]
+    if kind == "better":
+        to_clear = {
+            Verdict.EQUIVALENT: within,
+            Verdict.REPRODUCED: [(difference, below)],
+            Verdict.CONTRADICTED: worse,
+        }
+    elif kind == "not worse":
+        to_clear = {Verdict.REPRODUCED: within[:1], Verdict.CONTRADICTED: worse}
+    else:
+        apart = [worse[0] if difference < 0 else (difference - margin, below)]
+        to_clear = {Verdict.REPRODUCED: within, Verdict.CONTRADICTED: apart}
+    needed = {verdict: seeds * times_enough(gaps) for verdict, gaps in to_clear.items()}
     verdict = min(needed, key=lambda each: needed[each])
-    return Outlook(two_digits(needed[verdict]), verdict)
+    if needed[verdict] > TOO_MANY:
+        return Outlook(math.inf, Verdict.UNDECIDED)
+    # The last look was not enough, whatever the normal distribution says.
+    return Outlook(two_digits(max(needed[verdict], 1.1 * seeds)), verdict)
+
+
+def times_enough(gaps: list[tuple[float, float]]) -> float:
+    """By which factor seeds must grow until all bounds clear their gaps with a probability of
+    POWER; a bound is z of LEVEL deviations from the mean."""
+    z = NORMAL.inv_cdf(1 - LEVEL)
+
+    def power(times: float) -> float:
+        root = math.sqrt(times)
+        cleared = [NORMAL.cdf(z * (gap * root / max(reach, 1e-12) - 1)) for gap, reach in gaps]
+        return sum(cleared) - (len(gaps) - 1)  # exact for two bounds on one number
+
+    low, high = 1.0, TOO_MANY
+    if min(gap for gap, _ in gaps) <= 0 or power(high) < POWER:
+        return math.inf
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
 
 
 def two_digits(number: float) -> int:

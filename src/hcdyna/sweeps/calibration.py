@@ -120,18 +120,20 @@ def together(
     fewest: int = 1,
 ) -> dict[str, int]:
     """How many cells of each program, as wide as its widest, make a task of some minutes, at `most`
-    so many, and for `fewest` agents. A program is divided among as many workers as its share of all
-    the work would keep busy: each of them has to compile it."""
+    so many. A program is divided among as many workers as its share of all the work would keep
+    busy, since each of them has to compile it, and not into more parts than have about `fewest`
+    agents each, if all fit."""
     everything, found = sum(map(cost, groups.values())), {}
     for name, group in groups.items():
-        parts = max(1, math.ceil(workers * cost(group) / everything))
         agents = sum(each.cell.seeds for each in group)
-        of_a_part = math.ceil(agents / (parts * widest(group).seeds))
-        enough = math.ceil(fewest / widest(group).seeds)
-        found[name] = max(1, min(most[name], max(of_a_part, enough)))
+        parts = math.ceil(workers * cost(group) / everything)
         if name in measured:
             seconds = measured[name].training / measured[name].cells
-            found[name] = max(1, min(found[name], int(SECONDS_OF_A_TASK // seconds)))
+            in_time = max(1, int(SECONDS_OF_A_TASK // seconds)) * widest(group).seeds
+            parts = max(parts, math.ceil(agents / in_time))
+        parts = max(1, min(parts, agents // fewest))
+        of_a_part = math.ceil(agents / (parts * widest(group).seeds))
+        found[name] = max(1, min(most[name], of_a_part))
     return found
 
 

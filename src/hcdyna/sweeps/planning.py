@@ -22,7 +22,7 @@ MOST_AGENTS = 240
 MOST_AGENTS_ON_GPU = 2_000
 """… or on a GPU, and more work is lost if they are interrupted."""
 FEWEST_AGENTS_ON_GPU = 200
-"""In a task there, if a program has so many: half of them would take nearly as long."""
+"""About so many at least in a task there: half of them would take nearly as long."""
 SHARE_OF_MEMORY = 0.6
 
 
