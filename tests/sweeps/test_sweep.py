@@ -258,7 +258,7 @@ def test_workers_end_with_who_started_them(file, tmp_path):
     (worker,) = status(store).where
     process.kill()
     process.wait()
-    for _ in range(300):
+    for _ in range(1_200):
         if not os.path.exists(f"/proc/{worker.pid}"):
             break
         time.sleep(0.1)
