@@ -12,12 +12,11 @@ from hcdyna.statistics.verdicts import LEVEL, LOOKS, Kind, Verdict, p_values
 
 RESAMPLES, DRAWS = 50, 2_000
 """Few are enough to say which look will do."""
-
-
 POWER = 0.8
 """With this probability so many seeds decide."""
-NORMAL = NormalDist()
 TOO_MANY = 1e9
+"""Seeds; more are as good as infinitely many."""
+NORMAL = NormalDist()
 
 
 class Outlook(NamedTuple):
