@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hcdyna.kernels.accelerate import accelerate, after, fit_for
+from hcdyna.kernels.accelerate import accelerate, after, for_models
 from hcdyna.numerics import ring
 from hcdyna.planning import TOLD, draw_mini_batches, plan, tell_errors
 from hcdyna.planning.budget import Budget, budget_of
@@ -55,7 +55,7 @@ def build(
     one that the settings build, since a hosted one learns its bounds on the way.
     """
     env = settings.environment.build() if env is None else env
-    model = part_of(settings, "model", env, fit_for=fit_for(settings))
+    model = part_of(settings, "model", env, **for_models(settings))
     search_control = part_of(settings, "search_control", env)
     agent, climb, _ = accelerate(settings, env, part_of(settings, "agent", env))
     return env, compose(env, agent, model, search_control, settings.training, budget, climb)

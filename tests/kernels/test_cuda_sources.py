@@ -1,40 +1,66 @@
-"""The CUDA sources of climbs and looks do what the plain functions do, where there is no GPU: a C++
-compiler takes them with a thread for each of the 32 lanes of a warp.
+"""The CUDA sources do what the plain functions do, where there is no GPU: a C++ compiler takes them
+with a thread for each of those of a block.
 
 `benchmarks/kernels.py` compares the kernels themselves, on a GPU.
 """
 
 import ctypes
+import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Acrobot, CartPole, GridWorld
+from hcdyna import DQN, Acrobot, CartPole, GridWorld, GridWorldContinuous, LearnedModel
 from hcdyna.kernels.build import FOLDER
+from hcdyna.kernels.model import of_many
 from hcdyna.kernels.sizes import sizes
+from hcdyna.models.fitting import Learned
+from hcdyna.numerics import ring
 from hcdyna.numerics.networks import mlp
 from hcdyna.search_control.climbing import climb_along
 from hcdyna.search_control.frequency import ValueOrFrequency
+from hcdyna.types import Transition
 
-WARP = Path(__file__).parent / "a_warp_on_threads.h"
+BLOCK = Path(__file__).parent / "a_block_on_threads.h"
 AGENTS, STEPS = 4, 8
-ENTRIES = """
+CLIMB = """
 extern "C" void run_climb(int agents, int steps, int most, const float** f, const bool* on_value,
                           float* states, bool* accepted) {
   Climb in{{f[0], f[1], f[2], f[3], f[4], f[5]}, f[6], f[7], f[8], f[9], f[10], f[11], f[12],
            states, accepted, steps, most, on_value};
-  launch(agents, [=] { climb_kernel(in); });
+  launch(agents, 32, [=] { climb_kernel(in); });
 }
 extern "C" void run_look(int agents, const float** f, float* q, float* gradients) {
   Params params{f[0], f[1], f[2], f[3], f[4], f[5]};
   const float* states = f[6];
-  launch(agents, [=] { look_kernel(params, states, q, gradients); });
+  launch(agents, 32, [=] { look_kernel(params, states, q, gradients); });
+}
+"""
+FIT = """
+extern "C" void run(int networks, int each, const float** f, const int* action, float** to) {
+  Fit in{};
+  for (auto* arrays : {in.params, in.mean, in.square})
+    for (int i = 0; i < 6; ++i) arrays[i] = *f++;
+  in.rate = f[0], in.correction = f[1], in.questions = f[2], in.action = action;
+  in.truth = f[3], in.ended = f[4], in.move = f[5], in.rest = f[6], in.each = each;
+  for (auto* arrays : {in.new_params, in.new_mean, in.new_square})
+    for (int i = 0; i < 6; ++i) arrays[i] = *to++;
+  in.loss = *to;
+  launch(networks, THREADS, [=] { fit_kernel(in); });
+}
+"""
+ANSWER = """
+extern "C" void run(int networks, int rows, const float** f, float* to) {
+  Answer in{{f[0], f[1], f[2], f[3], f[4], f[5]}, f[6], to, rows};
+  launch(networks, 64, [=] { answer_kernel(in); });
 }
 """
 CASES = [
@@ -46,31 +72,51 @@ CASES = [
 ]
 
 
-def source() -> str:
-    """Both kernels as C++, without what only CUDA and XLA know."""
-    text = (FOLDER / "climb.cu").read_text().split("static ffi::Error")[0]
-    text += (FOLDER / "look.cu").read_text().split("static ffi::Error")[0]
-    for header in ("frequency.cuh", "warp.cuh", "common.cuh"):
-        inside = (FOLDER / header).read_text().split("inline ffi::Error")[0]
-        text = text.replace(f'#include "{header}"', inside, 1).replace(f'#include "{header}"', "")
-    text = text.replace("#pragma once", "").replace("namespace ffi = xla::ffi;", "")
-    text = text.replace('#include "xla/ffi/api/ffi.h"', "")
-    text = text.replace("#include <cuda_runtime.h>", f'#include "{WARP}"')
-    root = 'asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(found) : "f"(x));'
-    assert root in text
-    return text.replace(root, "found = 1.f / sqrtf(x);") + ENTRIES
+def source(kernels: Sequence[str]) -> str:
+    """Some kernels as C++, without what only CUDA and XLA know."""
+    seen = set()
+
+    def inlined(found: re.Match) -> str:
+        name = found[1]
+        if name in seen:
+            return ""
+        seen.add(name)
+        inside = (FOLDER / name).read_text().split("inline ffi::Error")[0]
+        return re.sub(r'#include "(\w+\.cuh)"', inlined, inside)
+
+    text = f'#include "{BLOCK}"\n'
+    for kernel in kernels:
+        own = (FOLDER / f"{kernel}.cu").read_text().split("static ffi::Error")[0]
+        text += re.sub(r'#include "(\w+\.cuh)"', inlined, own)
+    for only_cuda in (
+        "#pragma once",
+        "namespace ffi = xla::ffi;",
+        '#include "xla/ffi/api/ffi.h"',
+        "#include <cuda_runtime.h>",
+        "#include <cuda_pipeline.h>",
+    ):
+        text = text.replace(only_cuda, "")
+    text = text.replace("extern __shared__ float4 raw[];", "float4* raw = dynamic_shared_memory;")
+    text = re.sub(r"asm\(\"mma\.sync.*?\);", "tensor_cores(c, a, b);", text, flags=re.DOTALL)
+    text = re.sub(r"asm\(\"sqrt.*?\"f\"\((.*?)\)\);", r"root = sqrtf(\1);", text)
+    text = re.sub(r"asm\(\"rsqrt.*?\"f\"\((.*?)\)\);", r"found = 1.f / sqrtf(\1);", text)
+    assert "asm(" not in text
+    return text
 
 
-def compiled(folder: Path, macros: dict[str, int]) -> ctypes.CDLL:
-    """The kernels for some sizes."""
+def compiled(
+    folder: Path, kernels: Sequence[str], entries: str, macros: dict[str, int]
+) -> ctypes.CDLL:
+    """Some kernels for some sizes."""
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler was found")
-    (folder / "kernels.cc").write_text(source())
-    words = [f"-D{name}={value}" for name, value in macros.items()]
+    name = "_".join(kernels)
+    (folder / f"{name}.cc").write_text(source(kernels) + entries)
+    words = [f"-D{macro}={value}" for macro, value in macros.items()]
     flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-Wno-unknown-pragmas"]
-    library = folder / "kernels.so"
-    command = [compiler, *flags, *words, "-o", str(library), str(folder / "kernels.cc")]
+    library = folder / f"{name}.so"
+    command = [compiler, *flags, *words, "-o", str(library), str(folder / f"{name}.cc")]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     if "barrier: No such file" in said.stderr:
         pytest.skip("the C++ compiler is older than C++20")
@@ -91,7 +137,7 @@ def test_kernels_for_gpus_do_what_the_plain_functions_do(
     given = sizes(perceptron, env)
     d, actions = given["STATE"], given["ACTIONS"]
     how = {"NORMALISE": int(normalise), "FREQUENCY": int(frequency), "PAIRS": env.project.pairs}
-    library = compiled(tmp_path, given | how)
+    library = compiled(tmp_path, ("climb", "look"), CLIMB, given | how)
 
     size_of_a_step = 0.1 if normalise else 1e-3
     network, rng = mlp((d, width, width, actions), activation), np.random.default_rng(0)
@@ -138,3 +184,153 @@ def test_kernels_for_gpus_do_what_the_plain_functions_do(
     slope = jax.grad(lambda obs, params: jnp.max(network.apply(params, obs)))
     np.testing.assert_allclose(looks[0], q, atol=1e-5)
     np.testing.assert_allclose(looks[1], jax.vmap(slope)(start, params), atol=1e-5)
+
+
+def pointers_to(arrays: Any) -> tuple[list[np.ndarray], Any]:
+    """Arrays as a kernel takes them, and their addresses; the first must outlive the second."""
+    kept = [np.ascontiguousarray(x, np.float32) for x in jax.tree.leaves(arrays)]
+    return kept, (ctypes.c_void_p * len(kept))(*[x.ctypes.data for x in kept])
+
+
+def fit_for(folder: Path, precise: bool):
+    """A gradient step as models ask for it, by the CUDA source."""
+
+    def for_network(widths, activation, rows):
+        sizes = {"STATE": widths[0], "HIDDEN": widths[1], "OUTPUTS": widths[-1]}
+        how = {"TANH": int(activation == "tanh"), "ROWS": rows, "PRECISE": int(precise)}
+        library = compiled(folder, ("fit",), FIT, sizes | how)
+
+        def run(kept, rate, correction, lesson):
+            given = (rate, correction, lesson.questions, lesson.truth, lesson.ended)
+            given = (*given, lesson.weight_of_move, lesson.weight_of_rest)
+            networks = np.size(rate)
+            _kept, addresses = pointers_to((kept, given))
+            action = np.ascontiguousarray(lesson.action, np.int32)
+            found = [np.zeros(np.shape(x), np.float32) for x in jax.tree.leaves((kept, rate))]
+            results = (ctypes.c_void_p * len(found))(*[x.ctypes.data for x in found])
+            each = np.shape(lesson.truth)[-1] + 1
+            library.run(networks, each, addresses, pointer(action), results)
+            return *jax.tree.unflatten(jax.tree.structure(kept), found[:-1]), found[-1]
+
+        def fit(params, mean, square, power, rate, lesson):
+            shapes = jax.tree.map(
+                lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (params, mean, square, power[0])
+            )
+            numbers = (rate / (1 - power[0]), 1 / (1 - power[1]))
+            given = ((params, mean, square), *numbers, lesson)
+            return Learned(*jax.pure_callback(run, shapes, *given, vmap_method="broadcast_all"))
+
+        return fit
+
+    return for_network
+
+
+MODELS = [
+    (CartPole(), LearnedModel(hidden=(32, 32), members=2, batch_size=20, trust="trust"), True),
+    (GridWorld(), LearnedModel(hidden=(32, 32), batch_size=32, normalise=False, trust="trust"), 0),
+    pytest.param(
+        Acrobot(),
+        LearnedModel(activation="tanh", trust="trust"),
+        True,
+        marks=pytest.mark.slow,
+    ),
+    pytest.param(
+        GridWorldContinuous(),
+        LearnedModel(batch_size=100, trust="trust"),
+        True,
+        marks=pytest.mark.slow,
+    ),
+]
+
+
+@pytest.mark.parametrize(("environment", "settings", "precise"), MODELS)
+def test_a_model_learns_the_same(environment, settings, precise, tmp_path):
+    """With members, rare steps, raw data and continuous actions."""
+    env, steps = environment.build(), 3
+    rng = np.random.default_rng(1)
+    low, high = np.asarray(env.spec.low), np.asarray(env.spec.high)
+
+    def states(count):
+        return (low + (high - low) * rng.uniform(size=(count, len(low)))).astype(np.float32)
+
+    count = 40
+    if env.spec.num_actions is None:
+        action = rng.normal(size=(count, env.spec.action_size)).astype(np.float32)
+    else:
+        action = rng.integers(env.spec.num_actions, size=count).astype(np.int32)
+    discount = np.where(rng.uniform(size=count) < 0.2, 0, 0.9).astype(np.float32)
+    rewards = rng.normal(size=count).astype(np.float32)
+    replay = ring.of_steps(env.spec, 64)
+    rows = Transition(states(count), action, rewards, discount, states(count))
+    replay = ring.extend(replay, rows, jnp.ones(count, bool))
+
+    def learn(model):
+        def step(state, key):
+            state, info = model.update(key, state, replay)
+            return state, info["model_loss"]
+
+        keys = jax.random.split(jax.random.key(2), steps)
+        return jax.lax.scan(step, model.init(jax.random.key(1)), keys)
+
+    with jax.default_matmul_precision("highest"):
+        plain, right = jax.jit(lambda: learn(settings.build(env)))()
+        fused, losses = jax.jit(lambda: learn(settings.build(env, fit_for(tmp_path, precise))))()
+    np.testing.assert_allclose(losses, right, rtol=1e-4 if precise else 2e-3)
+    for name in ("mean", "square"):
+        for one, other in zip(
+            *(jax.tree.leaves(getattr(x.optimiser, name)) for x in (fused, plain)), strict=True
+        ):
+            size = np.linalg.norm(other)
+            assert np.linalg.norm(one - other) <= (1e-4 if precise else 4e-3) * size + 1e-9
+    start = settings.build(env).init(jax.random.key(1))
+    for before, one, other in zip(
+        *(jax.tree.leaves(x.params) for x in (start, plain, fused)), strict=True
+    ):
+        change = np.linalg.norm(one - before)
+        assert np.linalg.norm(other - one) <= (2e-3 if precise else 0.05) * change
+
+
+@pytest.mark.parametrize("rows", [1, 37])
+def test_a_model_answers_the_same(rows, tmp_path):
+    widths, networks = (3, 32, 32, 20), 2
+    sizes = {"STATE": 3, "HIDDEN": 32, "OUTPUTS": 20, "TANH": 0}
+    library = compiled(tmp_path, ("answer",), ANSWER, sizes)
+    network, rng = mlp(widths), np.random.default_rng(0)
+    params = jax.vmap(network.init)(jax.random.split(jax.random.key(0), networks))
+    params = jax.tree.map(lambda x: x + 0.2 * rng.normal(size=x.shape).astype(np.float32), params)
+    questions = rng.normal(size=(networks, rows, 3)).astype(np.float32)
+    kept, addresses = pointers_to((params, questions))
+    found = np.zeros((networks, rows, 20), np.float32)
+    library.run(networks, rows, addresses, pointer(found))
+    right = jax.vmap(network.on_batch)(params, questions)
+    np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-5)
+    assert len(kept) == 7
+
+
+def test_many_questions_of_a_network_are_asked_at_once():
+    """However they are mapped, and with the derivatives of the plain network."""
+    widths, asked = (3, 8, 8, 5), []
+    network = mlp(widths)
+
+    def many(params, questions):
+        asked.append(questions.shape)
+        return network.on_batch(params, questions)
+
+    apply = of_many(many, widths, "relu")
+    params = jax.vmap(network.init)(jax.random.split(jax.random.key(0), 2))
+    questions = jax.random.normal(jax.random.key(1), (2, 6, 4, 3))
+
+    def every(function):
+        each = jax.vmap(jax.vmap(function, (None, 0)), (None, 0))
+        return jax.vmap(each)(params, questions)
+
+    np.testing.assert_allclose(every(apply), every(network.apply), atol=1e-6)
+    assert asked[-1] == (24, 3)  # the last of those that are traced on the way
+    one = jax.tree.map(lambda x: x[0], params)
+    question = questions[0, 0, 0]
+    np.testing.assert_allclose(apply(one, question), network.apply(one, question))
+
+    def slope(function):
+        return every(jax.grad(lambda params, x: jnp.sum(function(params, x)), argnums=1))
+
+    np.testing.assert_allclose(slope(apply), slope(network.apply), atol=1e-6)

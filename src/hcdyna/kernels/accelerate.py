@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from hcdyna.kernels import climb as gpu_climb
 from hcdyna.kernels import look as gpu_look
+from hcdyna.kernels import model as gpu_model
 from hcdyna.kernels import plan as gpu_plan
 from hcdyna.kernels import sizes as gpu_coverage
 from hcdyna.kernels.cpu import climb as cpu_climb
@@ -24,7 +25,7 @@ from hcdyna.kernels.cpu import joints, threefry
 from hcdyna.kernels.cpu import plan as cpu_plan
 from hcdyna.kernels.cpu.coverage import widths
 from hcdyna.kernels.cpu.joints import quick_joints
-from hcdyna.models.fitting import FitFor
+from hcdyna.models.fitting import ApplyFor, FitFor
 from hcdyna.numerics.devices import start
 from hcdyna.numerics.packing import PLAIN, Joints, is_key
 from hcdyna.search_control.climbing import climb_along
@@ -60,6 +61,10 @@ class Kernels(NamedTuple):
     plan: Callable[..., tuple[Any, Info]]
     most_rows: int
     """The largest mini-batch that `plan` takes."""
+    fit_for: FitFor
+    """Gradient steps of learned models, and …"""
+    apply_for: ApplyFor | None = None
+    """… their answers."""
     frequency: bool = False
     """Whether `climb_along` knows `ValueOrFrequency`."""
     look: Callable[..., tuple[Array, Array]] | None = None
@@ -71,10 +76,18 @@ GPU = Kernels(
     gpu_climb.climb_along,
     gpu_plan.plan,
     gpu_coverage.MOST_ROWS,
+    gpu_model.fit_for,
+    gpu_model.apply_for,
     frequency=True,
     look=gpu_look.look,
 )
-CPU = Kernels(cpu_coverage.why_not, cpu_climb.climb_along, cpu_plan.plan, cpu_coverage.MOST_ROWS)
+CPU = Kernels(
+    cpu_coverage.why_not,
+    cpu_climb.climb_along,
+    cpu_plan.plan,
+    cpu_coverage.MOST_ROWS,
+    cpu_fit.fit_for,
+)
 
 
 def kernels_here() -> Kernels:
@@ -189,9 +202,12 @@ def refuse_plain(reason: str | None) -> None:
         raise SettingsError(f"Training.kernels = 'on': {reason}; use auto or off")
 
 
-def fit_for(settings: Settings) -> FitFor | None:
-    """Fast gradient steps for learned models, where there are any."""
-    return None if settings.training.kernels == "off" else cpu_fit.fit_for
+def for_models(settings: Settings) -> dict[str, Any]:
+    """Fast gradient steps and answers for learned models, where there are any."""
+    if settings.training.kernels == "off":
+        return {"fit_for": None, "apply_for": None}
+    kernels = kernels_here()
+    return {"fit_for": kernels.fit_for, "apply_for": kernels.apply_for}
 
 
 def joints_for(settings: Settings) -> Joints:

@@ -1,12 +1,12 @@
 // What all kernels share. Sizes are macros, given when the sources are compiled:
-//   STATE variables, HIDDEN units in each of two layers, ACTIONS, TANH 0 (ReLU) or 1.
+//   STATE variables, HIDDEN units in each of two layers, TANH 0 (ReLU) or 1, and mostly ACTIONS.
 #pragma once
 #include <cuda_runtime.h>
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
 
-constexpr int D = STATE, H = HIDDEN, A = ACTIONS;
+constexpr int D = STATE, H = HIDDEN;
 constexpr unsigned ALL = 0xffffffffu;
 
 __device__ inline float squash(float z) {

@@ -4,6 +4,7 @@
 // Further macros: the SIMULATED and REPLAYED rows of each mini-batch, and FALLBACK 0 or 1: whether
 // a simulated row may give way to a replayed one, of which there are then as many as rows.
 #include <cuda_pipeline.h>
+#include "adam.cuh"
 #include "network.cuh"
 
 constexpr int M = SIMULATED, B = M + REPLAYED, R = FALLBACK ? B : REPLAYED;
@@ -19,7 +20,6 @@ constexpr int OWN = NT / GROUPS;               // tiles of W2 per warp: all in o
 constexpr int LT = (LINES + 15) / 16;          // tiles of 16 lines
 constexpr int HALVES = (LINES + 7) / 8;        // halves of these with lines in them
 constexpr int OWN_LINES = (NT + WARPS - 1) / WARPS;
-constexpr float BETA1 = 0.9f, BETA2 = 0.999f, EPSILON = 1e-8f;
 
 struct Plan {
   const float *params[6], *target[6], *mean[6], *square[6];
@@ -59,18 +59,6 @@ struct Shared {
   float losses[WARPS], totals[WARPS];
   Batch batch[2];
 };
-
-struct Parameter {
-  float value, mean, square;
-};
-
-__device__ inline void adam(Parameter& p, float gradient, float rate, float correction) {
-  p.mean = BETA1 * p.mean + (1.f - BETA1) * gradient;
-  p.square = BETA2 * p.square + (1.f - BETA2) * gradient * gradient;
-  float root;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(correction * p.square));
-  p.value -= __fdividef(rate * p.mean, root + EPSILON);
-}
 
 // Where a parameter lies among the six arrays of global memory.
 struct Place {
@@ -122,15 +110,6 @@ __device__ inline void fetch_batch(Batch& to, const Plan& in, size_t batch) {
   fetch<M * A>(to.discounts, in.discounts, batch, thread);
   fetch<M * A * D>(to.next_states, in.next_states, batch, thread);
   fetch<M>(to.choice, in.choice, batch, thread);
-}
-
-__device__ inline void store(float* to, const Layer& layer, int row, int t) {
-#pragma unroll
-  for (int j = 0; j < NT; ++j)
-#pragma unroll
-    for (int r = 0; r < 2; ++r)
-      *reinterpret_cast<float2*>(to + (row + 8 * r) * STRIDE + 8 * j + 2 * t) =
-          make_float2(layer[j][2 * r], layer[j][2 * r + 1]);
 }
 
 // 16 rows of a mini-batch forward and back: leaves activations and errors in shared memory.
@@ -204,7 +183,7 @@ __device__ inline void errors(Shared& s, const Batch& batch, int warp, int g, in
   for (int j = 0; j < NT; ++j)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const float2 w = pair(s.net, D + 2 + action[r], j, t);
+      const float2 w = pair(s.net.lines, D + 2 + action[r], j, t);
       t2[j][2 * r] = delta[r] * w.x * slope(h2[j][2 * r]);
       t2[j][2 * r + 1] = delta[r] * w.y * slope(h2[j][2 * r + 1]);
     }

@@ -3,6 +3,7 @@
 #pragma once
 #include "common.cuh"
 
+constexpr int A = ACTIONS;
 constexpr int U = H / 32;         // units per lane
 constexpr int STRIDE = H + 1;     // keeps both a row and a column of W2 free of bank conflicts
 

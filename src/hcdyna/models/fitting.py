@@ -1,5 +1,5 @@
-"""One gradient step of a model's network as a function of arrays, so that a faster one can stand
-behind the same interface."""
+"""What a model asks of its network, as functions of arrays, so that faster ones can stand behind
+the same interface: one gradient step, and answers."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -40,6 +40,10 @@ Fit = Callable[[Any, Any, Any, tuple[Array, Array], Array | float, Lesson], Lear
 """params, Adam's mean and square, β₁ᵗ and β₂ᵗ with this step, learning rate, lesson → one step."""
 FitFor = Callable[[tuple[int, ...], str, int], Fit | None]
 """widths of a network, its activation, rows of a lesson → a step for them; None: there is none."""
+Apply = Callable[[Any, Array], Array]
+"""params, x [in] → y [out]."""
+ApplyFor = Callable[[tuple[int, ...], Any], Apply | None]
+"""widths of a network, its activation → the network as a function; None: there is none."""
 
 
 def both(batch: Transition, rare: Transition | None) -> Transition:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from hcdyna.models import newness, spread
 from hcdyna.models.ensemble import Learning, ensemble
-from hcdyna.models.fitting import FitFor
+from hcdyna.models.fitting import ApplyFor, FitFor
 from hcdyna.models.functions import Answer, careful
 from hcdyna.models.trust import Trust, with_trust
 from hcdyna.numerics.networks import Activation
@@ -66,7 +66,12 @@ class LearnedModel:
         if self.trust != "trust" and self.doubt == "spread" and self.members == 1:
             raise SettingsError("LearnedModel.members = 1: must be at least 2 for doubt = 'spread'")
 
-    def build(self, env: Environment, fit_for: FitFor | None = None) -> Model:
+    def build(
+        self,
+        env: Environment,
+        fit_for: FitFor | None = None,
+        apply_for: ApplyFor | None = None,
+    ) -> Model:
         if env.spec.num_states is not None:
             raise SettingsError(
                 f"model = {registry.name_of('models', self)}: {env.spec.name} has a discrete state "
@@ -79,7 +84,7 @@ class LearnedModel:
         reward = reward and careful("LearnedModel.reward", reward)
         if self.terminated is not None:
             end = careful("LearnedModel.terminated", self.terminated)
-        model = ensemble(env, learning, reward, end, fit_for)
+        model = ensemble(env, learning, reward, end, fit_for, apply_for)
         if self.trust == "trust":
             return model
         d = len(env.spec.low)
