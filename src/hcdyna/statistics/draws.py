@@ -13,7 +13,7 @@ minus upper ones of arms that are taken away (Fay, Proschan & Brittain 2015).
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,9 @@ Bounds = tuple[float, float]
 """The worst and the best score there can be."""
 Arm = tuple[int, np.ndarray | float]
 """+1 or −1, and scores [seeds, …] of an algorithm, or a number that is known."""
+Seed = int | tuple[int, int]
+MOST_KEPT = 25_000_000
+"""Weights that are kept for other arms: 200 MB."""
 
 
 class Draws(NamedTuple):
@@ -65,38 +68,37 @@ def sum_draws(
     return Draws(lower, upper)
 
 
-def _of_arm(scores: np.ndarray, bounds: Bounds | None, draws: int, seed: tuple[int, int]) -> Draws:
+def _of_arm(scores: np.ndarray, bounds: Bounds | None, draws: int, seed: Seed) -> Draws:
     """`mean_draws` of one arm of a sum."""
     if scores.ndim > 1:  # resampled seeds: large, and never asked for twice
-        return mean_draws(scores, bounds, draws, np.random.default_rng(seed))
+        return mean_draws(scores, bounds, draws, seed)
     known = None if bounds is None else (float(bounds[0]), float(bounds[1]))
     return _of_seeds(scores.tobytes(), known, draws, seed)
 
 
 @functools.lru_cache(maxsize=256)  # many claims compare the same arms; 320 kB each
-def _of_seeds(scores: bytes, bounds: Bounds | None, draws: int, seed: tuple[int, int]) -> Draws:
+def _of_seeds(scores: bytes, bounds: Bounds | None, draws: int, seed: Seed) -> Draws:
     """The same of one score for each seed."""
-    return mean_draws(np.frombuffer(scores), bounds, draws, np.random.default_rng(seed))
+    return mean_draws(np.frombuffer(scores), bounds, draws, seed)
 
 
 def mean_draws(
     scores: np.ndarray,
     bounds: Bounds | None = None,
     draws: int = DRAWS,
-    rng: np.random.Generator | None = None,
+    seed: Seed = 0,
 ) -> Draws:
     """Draws of the mean of scores [seeds, …]. Where one is not finite, nothing is known."""
-    rng = np.random.default_rng(0) if rng is None else rng
     scores = np.asarray(scores, np.float64)
     whole = np.isfinite(scores).all(axis=0)
     clean = np.where(whole, scores, 0.0 if bounds is None else bounds[0])
     columns = clean.reshape(len(scores), -1)
     if bounds is None:
-        lower, upper = _by_t(columns, draws, rng)
+        lower, upper = _by_t(columns, draws, np.random.default_rng(seed))
     else:
         if columns.min() < bounds[0] or columns.max() > bounds[1]:
             raise ValueError(f"scores must lie within their bounds, {bounds[0]} and {bounds[1]}")
-        lower, upper = _by_gaffke(columns, bounds, draws, rng)
+        lower, upper = _by_gaffke(columns, bounds, draws, seed)
     shape = (draws, *scores.shape[1:])
     return Draws(
         np.where(whole, lower.reshape(shape), -np.inf),
@@ -111,20 +113,33 @@ def mean_within(scores: np.ndarray, bounds: Bounds, confidence: float = 0.95) ->
 
 
 def _by_gaffke(
-    columns: np.ndarray, bounds: Bounds, draws: int, rng: np.random.Generator
+    columns: np.ndarray, bounds: Bounds, draws: int, seed: Seed
 ) -> tuple[np.ndarray, np.ndarray]:
     """Dirichlet(1, …, 1) weights on all scores and one more."""
     seeds = len(columns)
+    some = _kept if draws * (seeds + 1) <= MOST_KEPT else _drawn
     inner, extra = [], []
-    parts = max(1, math.ceil(draws * (seeds + 1) / BATCH))
-    for part in np.array_split(np.arange(draws), parts):
-        weights = rng.standard_exponential((len(part), seeds + 1))
-        weights /= weights.sum(axis=1, keepdims=True)
+    for weights in some(seeds, draws, seed):
         inner.append(weights[:, :seeds] @ columns)
         extra.append(weights[:, seeds:])
     seen, unseen = np.concatenate(inner), np.concatenate(extra)
     low, high = bounds
     return seen + low * unseen, seen + high * unseen
+
+
+def _drawn(seeds: int, draws: int, seed: Seed) -> Iterator[np.ndarray]:
+    """Weights [some of the draws, seeds + 1], in parts."""
+    rng = np.random.default_rng(seed)
+    parts = max(1, math.ceil(draws * (seeds + 1) / BATCH))
+    for part in np.array_split(np.arange(draws), parts):
+        weights = rng.standard_exponential((len(part), seeds + 1))
+        yield weights / weights.sum(axis=1, keepdims=True)
+
+
+@functools.lru_cache(maxsize=12)  # to draw them takes far longer than to use them
+def _kept(seeds: int, draws: int, seed: Seed) -> list[np.ndarray]:
+    """The same, once for all arms with so many seeds."""
+    return list(_drawn(seeds, draws, seed))
 
 
 def _by_t(
