@@ -60,7 +60,7 @@ def test_further_seeds_come_in_blocks_from_look_to_look():
     found = cell.blocks(400)
     assert [(x.first_seed, x.seeds) for x in found] == [(0, 30), (30, 70), (100, 100), (200, 200)]
     assert found[0].key == cell.key, "what was trained before is the first block"
-    assert sum(x.seeds for x in cell.blocks(1_000)) == 1_000
+    assert [x.seeds for x in cell.blocks(1_000)[4:]] == [200, 200, 200], "which fit into memory"
     assert [x.seeds for x in Cell(SMALL, 3).blocks(30)] == [3, 27]
 
 

@@ -21,6 +21,9 @@ from hcdyna.settings.plain import settings_to_plain
 from hcdyna.settings.stored import as_of_before
 from hcdyna.statistics.verdicts import LOOKS
 
+MOST_SEEDS = 200
+"""In a block of further seeds: those of the paper's largest queue take 7 GB together."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -41,7 +44,12 @@ class Cell:
 
     def blocks(self, seeds: int) -> list["Cell"]:
         """The cell, and blocks of further seeds that lead from look to look, up to so many."""
-        ends = [self.seeds, *(look for look in LOOKS if self.seeds < look <= seeds)]
+        ends = [self.seeds]
+        for look in LOOKS:
+            if self.seeds < look <= seeds:
+                parts = -(-(look - ends[-1]) // MOST_SEEDS)
+                ends += [ends[-1] + (look - ends[-1]) * i // parts for i in range(1, parts)]
+                ends.append(look)
         return [
             self,
             *(
