@@ -4,10 +4,12 @@
     python benchmarks/machines.py fig6 DDPG DDPG-HC-Dyna --seeds 10
     python benchmarks/machines.py fig4 GridWorld/10/HC-Dyna/1e-3 --tf32
     python benchmarks/machines.py fig6 --other store-of-another-machine
+    python benchmarks/machines.py fig4 --commit f01186a
 
 Seeds are the same but bits are not, since machines round differently; so the mean returns after
-warm-up and over the last 20% of evaluations are compared, by a permutation test. Fails if a
-difference is significant at 0.01, with Holm's correction for how many were looked at.
+warm-up and over the last 20% of evaluations are compared, by a permutation test. With a commit,
+nothing is trained: of each cell the seeds that were trained there are compared with the others.
+Fails if a difference is significant at 0.01, with Holm's correction for how many were looked at.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ import numpy as np
 import tyro
 
 from _tf32 import round_products
-from hcdyna.experiments.cells import Cell, CellStore, Result
+from hcdyna.experiments.cells import Cell, CellStore, Result, joined
 from hcdyna.experiments.paper import figure
 from hcdyna.experiments.paper.scale import FULL
 from hcdyna.experiments.running import live, trainer_of
 from hcdyna.experiments.unfinished import Unfinished
 from hcdyna.statistics.comparisons import holm, permutation_test
 from hcdyna.statistics.summaries import last_share, mean_interval
+from hcdyna.statistics.verdicts import LOOKS
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Options:
     store: Path = Path("results/paper")
     other: Path | None = None
     """A store to take the cells from instead of training them."""
+    commit: str | None = None
+    """How a commit begins that trained some of the seeds."""
 
 
 def main(options: Options) -> int:
@@ -57,11 +62,10 @@ def main(options: Options) -> int:
         round_products()
     chances = []
     for name in options.cells or cells:
-        there = CellStore(options.store).load(cells[name])
-        if options.other is not None:
-            here = CellStore(options.other).load(cells[name])
-        else:
-            here = trained(replace(cells[name], seeds=options.seeds))
+        pair = both(cells[name], options)
+        if pair is None:
+            continue
+        there, here = pair
         late = there.steps > cells[name].settings.training.warmup
         for words, numbers in (
             ("after warm-up", lambda r, late=late: r[:, late].mean(axis=1)),
@@ -77,6 +81,21 @@ def main(options: Options) -> int:
     corrected = min(holm(np.array(chances)))
     print(f"the smallest of {len(chances)}: p = {min(chances):.2g}, {corrected:.2g} with Holm")
     return int(corrected < 0.01)
+
+
+def both(cell: Cell, options: Options) -> tuple[Result, Result] | None:
+    """What is in the store, and what to compare it with; None: there is none of one of them."""
+    store = CellStore(options.store)
+    if options.commit is None:
+        if options.other is not None:
+            return store.load(cell), CellStore(options.other).load(cell)
+        return store.load(cell), trained(replace(cell, seeds=options.seeds))
+    parts: tuple[list[Result], list[Result]] = ([], [])
+    for block in filter(store.has, cell.blocks(LOOKS[-1])):
+        result = store.load(block)
+        parts[str(result.record["commit"]).startswith(options.commit)].append(result)
+    others, mine = parts
+    return (joined(others), joined(mine)) if others and mine else None
 
 
 def trained(cell: Cell) -> Result:

@@ -18,16 +18,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hcdyna import DQN, Acrobot, CartPole, GridWorld, GridWorldContinuous, LearnedModel
+from hcdyna import (
+    DQN,
+    Acrobot,
+    CartPole,
+    GridWorld,
+    GridWorldContinuous,
+    LearnedModel,
+    MountainCar,
+)
 from hcdyna.kernels.build import FOLDER
 from hcdyna.kernels.model import of_many
+from hcdyna.kernels.plan import GREEDY
 from hcdyna.kernels.sizes import sizes
 from hcdyna.models.fitting import Learned
 from hcdyna.numerics import ring
 from hcdyna.numerics.networks import mlp
+from hcdyna.planning import MiniBatches, plan
+from hcdyna.planning.discrete import Asked
 from hcdyna.search_control.climbing import climb_along
 from hcdyna.search_control.frequency import ValueOrFrequency
-from hcdyna.types import Transition
+from hcdyna.types import Scene, Transition
 
 BLOCK = Path(__file__).parent / "a_block_on_threads.h"
 AGENTS, STEPS = 4, 8
@@ -55,6 +66,23 @@ extern "C" void run(int networks, int each, const float** f, const int* action, 
     for (int i = 0; i < 6; ++i) arrays[i] = *to++;
   in.loss = *to;
   launch(networks, THREADS, [=] { fit_kernel(in); });
+}
+"""
+PLAN = """
+extern "C" void run(int agents, int most, int target_period, const float** f, const int** i,
+                    float** to, int* updates) {
+  Plan in{};
+  for (auto* arrays : {in.params, in.target, in.mean, in.square})
+    for (int layer = 0; layer < 6; ++layer) arrays[layer] = *f++;
+  in.power1 = f[0], in.power2 = f[1], in.learning_rate = f[2];
+  in.obs = f[3], in.reward = f[4], in.discount = f[5], in.next_obs = f[6];
+  in.states = f[7], in.rewards = f[8], in.discounts = f[9], in.next_states = f[10];
+  in.updates = i[0], in.count = i[1], in.action = i[2], in.choice = i[3];
+  for (auto* arrays : {in.new_params, in.new_target, in.new_mean, in.new_square})
+    for (int layer = 0; layer < 6; ++layer) arrays[layer] = *to++;
+  in.new_power1 = to[0], in.new_power2 = to[1], in.loss = to[2], in.mean_q = to[3];
+  in.new_updates = updates, in.most = most, in.target_period = target_period;
+  launch(agents, THREADS, [=] { plan_kernel(in); });
 }
 """
 ANSWER = """
@@ -288,6 +316,69 @@ def test_a_model_learns_the_same(environment, settings, precise, tmp_path):
     ):
         change = np.linalg.norm(one - before)
         assert np.linalg.norm(other - one) <= (2e-3 if precise else 0.05) * change
+
+
+@pytest.mark.parametrize(
+    ("simulated", "replayed"), [pytest.param(16, 16, marks=pytest.mark.slow), (5, 20)]
+)
+def test_planning_learns_the_same(simulated, replayed, tmp_path):
+    """As many updates as an agent wants, and the target network in between."""
+    env, settings = MountainCar().build(), DQN(1e-3, target_period=3)
+    agent, updates, agents = settings.build(env.spec), 3, 2
+    counts = np.array([3, 2], np.int32)
+    rng, d, actions = np.random.default_rng(2), 2, 3
+    given = sizes(agent.perceptron, env) | {"FALLBACK": 0, "PRECISE": 1}
+    macros = given | {"SIMULATED": simulated, "REPLAYED": replayed}
+    library = compiled(tmp_path, ("plan",), PLAN, macros)
+
+    def real(*shape):
+        return rng.normal(size=(agents, updates, *shape)).astype(np.float32)
+
+    def whole(*shape):
+        return rng.integers(actions, size=(agents, updates, *shape)).astype(np.int32)
+
+    state = jax.vmap(agent.init)(jax.random.split(jax.random.key(0), agents))
+    state = jax.tree.map(
+        lambda x: x + 0.1 * rng.uniform(size=x.shape).astype(np.float32) if x.ndim > 1 else x, state
+    )
+    state = state._replace(updates=np.array([4, 1], np.int32))
+    replay = (real(replayed, d), whole(replayed), real(replayed), real(replayed), real(replayed, d))
+    replay = Transition(*replay)
+    asked = Asked(
+        states=real(simulated, d),
+        reward=real(simulated, actions),
+        discount=real(simulated, actions),
+        next_states=real(simulated, actions, d),
+        explore=real(simulated) > 1,
+        random_action=whole(simulated),
+    )
+
+    def plain(state, replay, asked, count):
+        batches = MiniBatches(replay, simulated=None, rows=asked)
+        scene = Scene(env, partial(agent.value, state), env.dynamics, None, None)
+        return plan(jax.random.key(0), agent, state, batches, scene, count=count)
+
+    with jax.default_matmul_precision("highest"):
+        right, info = jax.jit(jax.vmap(plain))(state, replay, asked, counts)
+    adam = state.optimiser
+    kept = (state.params, state.target, adam.mean, adam.square, adam.power1, adam.power2)
+    rate = np.full(agents, settings.learning_rate)
+    rows = (replay.obs, replay.reward, replay.discount, replay.next_obs)
+    answers = (asked.states, asked.reward, asked.discount, asked.next_states)
+    inputs, addresses = pointers_to((kept, rate, rows, answers))
+    choice = np.where(asked.explore, asked.random_action, GREEDY).astype(np.int32)
+    numbers = [state.updates, counts, replay.action, choice]
+    integers = (ctypes.c_void_p * 4)(*[x.ctypes.data for x in numbers])
+    found = [np.zeros(x.shape, np.float32) for x in (*inputs[:26], rate, rate)]
+    results = (ctypes.c_void_p * len(found))(*[x.ctypes.data for x in found])
+    made = np.zeros(agents, np.int32)
+    library.run(agents, updates, 3, addresses, integers, results, pointer(made))
+    np.testing.assert_array_equal(made, right.updates)
+    adam = right.optimiser
+    wanted = (right.params, right.target, adam.mean, adam.square, adam.power1, adam.power2)
+    wanted = jax.tree.leaves((wanted, info["loss"], info["mean_q"]))
+    for before, one, other in zip((*inputs[:26], 0, 0), found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3 * np.abs(other - before).max() + 1e-7)
 
 
 @pytest.mark.parametrize("rows", [1, 37])
