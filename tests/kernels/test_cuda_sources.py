@@ -109,7 +109,7 @@ def source(kernels: Sequence[str]) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        inside = (FOLDER / name).read_text().split("inline ffi::Error")[0]
+        inside = re.split("inline ffi::Error|struct Buffers", (FOLDER / name).read_text())[0]
         return re.sub(r'#include "(\w+\.cuh)"', inlined, inside)
 
     text = f'#include "{BLOCK}"\n'

@@ -1,6 +1,7 @@
 // What a network that has learned the world answers to many questions (models/ensemble.py is the
 // reference): a warp takes 16 of them, a block some of those of one network.
 #define PRECISE 1
+#include "buffers.cuh"
 #include "model.cuh"
 
 constexpr int MOST_WARPS = 8;
@@ -43,20 +44,13 @@ __global__ void __launch_bounds__(32 * MOST_WARPS) answer_kernel(Answer in) {
 
 static ffi::Error answer(cudaStream_t stream, ffi::RemainingArgs args, ffi::RemainingRets rets) {
   Answer in{};
-  const float* given[7];
-  for (int i = 0; i < 7; ++i) {
-    auto buffer = args.get<ffi::AnyBuffer>(i);
-    if (buffer.has_error()) return buffer.error();
-    given[i] = static_cast<const float*>(buffer->untyped_data());
-  }
-  for (int i = 0; i < 6; ++i) in.params[i] = given[i];
-  auto questions = args.get<ffi::AnyBuffer>(6);
-  auto answers = rets.get<ffi::AnyBuffer>(0);
-  if (answers.has_error()) return answers.error();
-  auto shape = questions->dimensions();
-  in.questions = given[6], in.rows = shape[shape.size() - 2];
-  in.answers = static_cast<float*>((*answers)->untyped_data());
-  const int networks = questions->element_count() / (in.rows * D);
+  Buffers all{args, rets};
+  for (int i = 0; i < 6; ++i) in.params[i] = all.in();
+  const auto shape = all.shape_of_next();
+  in.questions = all.in(), in.answers = all.out();
+  if (all.missing) return ffi::Error::InvalidArgument("answer: too few buffers");
+  in.rows = shape[shape.size() - 2];
+  const int networks = count_of(shape) / (in.rows * D);
   const int warps = (in.rows + 15) / 16 < MOST_WARPS ? (in.rows + 15) / 16 : MOST_WARPS;
   cudaFuncSetAttribute(answer_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Net));
   answer_kernel<<<networks, 32 * warps, sizeof(Net), stream>>>(in);

@@ -13,7 +13,7 @@ from hcdyna.numerics.devices import start
 FOLDER = Path(__file__).parent
 SOURCES = (
     *("common.cuh", "warp.cuh", "frequency.cuh", "tensor.cuh", "network.cuh", "model.cuh"),
-    *("adam.cuh", "climb.cu", "look.cu", "plan.cu", "fit.cu", "answer.cu"),
+    *("buffers.cuh", "adam.cuh", "climb.cu", "look.cu", "plan.cu", "fit.cu", "answer.cu"),
 )
 FLAGS = ("-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-diag-suppress", "940,2473")
 """The last are warnings of XLA's own headers."""

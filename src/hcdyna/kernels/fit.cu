@@ -2,6 +2,7 @@
 // reference). A warp takes 16 rows of the mini-batch through the network and back; then each warp
 // has the gradient of some parameters. Further macro: the ROWS of a mini-batch.
 #include "adam.cuh"
+#include "buffers.cuh"
 #include "model.cuh"
 
 constexpr int WARPS = (ROWS + 15) / 16, FULL = 16 * WARPS, KS = FULL / 8, THREADS = 32 * WARPS;
@@ -221,32 +222,18 @@ __global__ void __launch_bounds__(THREADS) fit_kernel(Fit in) {
 static ffi::Error fit(cudaStream_t stream, int32_t each, ffi::RemainingArgs args,
                       ffi::RemainingRets rets) {
   Fit in{};
-  in.each = each;
-  size_t given = 0, taken = 0;
-  bool missing = false;
-  auto input = [&]() -> void* {
-    auto buffer = args.get<ffi::AnyBuffer>(given++);
-    if (buffer.has_error()) return missing = true, nullptr;
-    return buffer->untyped_data();
-  };
-  auto output = [&]() -> float* {
-    auto buffer = rets.get<ffi::AnyBuffer>(taken++);
-    if (buffer.has_error()) return missing = true, nullptr;
-    return static_cast<float*>((*buffer)->untyped_data());
-  };
-  auto real = [&] { return static_cast<const float*>(input()); };
+  Buffers all{args, rets};
   for (auto* arrays : {in.params, in.mean, in.square})
-    for (int i = 0; i < 6; ++i) arrays[i] = real();
-  auto networks = args.get<ffi::AnyBuffer>(given);
-  in.rate = real(), in.correction = real(), in.questions = real();
-  in.action = static_cast<const int*>(input());
-  in.truth = real(), in.ended = real(), in.move = real(), in.rest = real();
+    for (int i = 0; i < 6; ++i) arrays[i] = all.in();
+  const int networks = count_of(all.shape_of_next());
+  in.rate = all.in(), in.correction = all.in(), in.questions = all.in(), in.action = all.in<int>();
+  in.truth = all.in(), in.ended = all.in(), in.move = all.in(), in.rest = all.in();
   for (auto* arrays : {in.new_params, in.new_mean, in.new_square})
-    for (int i = 0; i < 6; ++i) arrays[i] = output();
-  in.loss = output();
-  if (missing || networks.has_error()) return ffi::Error::InvalidArgument("fit: too few buffers");
+    for (int i = 0; i < 6; ++i) arrays[i] = all.out();
+  in.loss = all.out(), in.each = each;
+  if (all.missing) return ffi::Error::InvalidArgument("fit: too few buffers");
   cudaFuncSetAttribute(fit_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
-  fit_kernel<<<networks->element_count(), THREADS, sizeof(Shared), stream>>>(in);
+  fit_kernel<<<networks, THREADS, sizeof(Shared), stream>>>(in);
   return launched();
 }
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from hcdyna.kernels.build import target, why_not
+from hcdyna.kernels.fit import fit_by
 from hcdyna.kernels.library import CannotBuild
 from hcdyna.kernels.plan import precise
 from hcdyna.kernels.sizes import HIDDEN
-from hcdyna.models.fitting import Apply, Fit, Learned, Lesson
+from hcdyna.models.fitting import Apply, Fit
 from hcdyna.numerics.networks import Activation, mlp
 from hcdyna.types import Array
 
@@ -35,36 +35,9 @@ def fit_for(widths: tuple[int, ...], activation: str, rows: int) -> Fit | None:
     if sizes is None or rows > MOST_ROWS:
         return None
     try:
-        name = target("fit", ROWS=rows, PRECISE=int(precise()), **sizes)
+        return fit_by(target("fit", ROWS=rows, PRECISE=int(precise()), **sizes))
     except CannotBuild:
         return None
-
-    def fit(params: Any, mean: Any, square: Any, power: Any, rate: Any, lesson: Lesson) -> Learned:
-        kept = (params, mean, square)
-        power1, power2 = power
-        leaves, structure = jax.tree.flatten(kept)
-        call = jax.ffi.ffi_call(
-            name,
-            [*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (*leaves, power1))],
-            vmap_method="broadcast_all",
-            input_output_aliases={i: i for i in range(len(leaves))},
-        )
-        *found, loss = call(
-            *leaves,
-            jnp.asarray(rate / (1 - power1), jnp.float32),
-            jnp.asarray(1 / (1 - power2), jnp.float32),
-            lesson.questions,
-            lesson.action.astype(jnp.int32),
-            lesson.truth,
-            lesson.ended,
-            lesson.weight_of_move,
-            lesson.weight_of_rest,
-            each=np.int32(lesson.truth.shape[-1] + 1),
-        )
-        params, mean, square = jax.tree.unflatten(structure, found)
-        return Learned(params, mean, square, loss)
-
-    return fit
 
 
 def apply_for(widths: tuple[int, ...], activation: Activation) -> Apply | None:

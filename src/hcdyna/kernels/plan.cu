@@ -5,6 +5,7 @@
 // a simulated row may give way to a replayed one, of which there are then as many as rows.
 #include <cuda_pipeline.h>
 #include "adam.cuh"
+#include "buffers.cuh"
 #include "network.cuh"
 
 constexpr int M = SIMULATED, B = M + REPLAYED, R = FALLBACK ? B : REPLAYED;
@@ -376,45 +377,28 @@ __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
 static ffi::Error plan(cudaStream_t stream, int32_t target_period, ffi::RemainingArgs args,
                        ffi::RemainingRets rets) {
   Plan plan{};
-  size_t given = 0, taken = 0;
-  bool missing = false;
-  auto input = [&]() -> void* {
-    auto buffer = args.get<ffi::AnyBuffer>(given++);
-    if (buffer.has_error()) return missing = true, nullptr;
-    return buffer->untyped_data();
-  };
-  auto output = [&]() -> void* {
-    auto buffer = rets.get<ffi::AnyBuffer>(taken++);
-    if (buffer.has_error()) return missing = true, nullptr;
-    return (*buffer)->untyped_data();
-  };
-  auto real = [&] { return static_cast<const float*>(input()); };
-  auto whole = [&] { return static_cast<const int*>(input()); };
-  auto fresh = [&] { return static_cast<float*>(output()); };
+  Buffers all{args, rets};
   for (auto* arrays : {plan.params, plan.target, plan.mean, plan.square})
-    for (int i = 0; i < 6; ++i) arrays[i] = real();
-  auto agents_of = args.get<ffi::AnyBuffer>(given);
-  plan.power1 = real(), plan.power2 = real(), plan.updates = whole(), plan.learning_rate = real();
-  plan.count = whole();
-  plan.obs = real();
-  auto batches = args.get<ffi::AnyBuffer>(given);
-  plan.reward = real(), plan.discount = real(), plan.next_obs = real(), plan.action = whole();
+    for (int i = 0; i < 6; ++i) arrays[i] = all.in();
+  const int agents = count_of(all.shape_of_next());
+  plan.power1 = all.in(), plan.power2 = all.in(), plan.updates = all.in<int>();
+  plan.learning_rate = all.in(), plan.count = all.in<int>(), plan.obs = all.in();
+  const auto batches = all.shape_of_next();
+  plan.reward = all.in(), plan.discount = all.in(), plan.next_obs = all.in();
+  plan.action = all.in<int>();
   if (M > 0) {
-    plan.states = real(), plan.rewards = real(), plan.discounts = real();
-    plan.next_states = real(), plan.choice = whole();
+    plan.states = all.in(), plan.rewards = all.in(), plan.discounts = all.in();
+    plan.next_states = all.in(), plan.choice = all.in<int>();
   }
   for (auto* arrays : {plan.new_params, plan.new_target, plan.new_mean, plan.new_square})
-    for (int i = 0; i < 6; ++i) arrays[i] = fresh();
-  plan.new_power1 = fresh(), plan.new_power2 = fresh();
-  plan.new_updates = static_cast<int*>(output());
-  plan.loss = fresh(), plan.mean_q = fresh();
-  if (missing || agents_of.has_error() || batches.has_error())
-    return ffi::Error::InvalidArgument("plan: too few buffers");
-  auto shape = batches->dimensions();
-  plan.most = shape[shape.size() - 2];
+    for (int i = 0; i < 6; ++i) arrays[i] = all.out();
+  plan.new_power1 = all.out(), plan.new_power2 = all.out(), plan.new_updates = all.out<int>();
+  plan.loss = all.out(), plan.mean_q = all.out();
+  if (all.missing) return ffi::Error::InvalidArgument("plan: too few buffers");
+  plan.most = batches[batches.size() - 2];
   plan.target_period = target_period;
   cudaFuncSetAttribute(plan_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
-  plan_kernel<<<agents_of->element_count(), THREADS, sizeof(Shared), stream>>>(plan);
+  plan_kernel<<<agents, THREADS, sizeof(Shared), stream>>>(plan);
   return launched();
 }
 
