@@ -182,7 +182,8 @@ def test_a_plan_compiles_no_kernels(tmp_path, monkeypatch):
 
 
 def test_a_gpu_is_not_given_halves_that_take_as_long_as_the_whole(monkeypatch):
-    """With more workers than programs, each program would be divided; on a GPU only a large one."""
+    """With more workers than programs, each program would be divided; on GPUs only a large one, and
+    among those that have a GPU of their own."""
     monkeypatch.setattr(planning.memory, "available", lambda: 1 << 40)
 
     def agents(seeds: int, gpus: float) -> list[int]:
@@ -190,7 +191,9 @@ def test_a_gpu_is_not_given_halves_that_take_as_long_as_the_whole(monkeypatch):
         return [task.agents for task in planned.tasks]
 
     assert agents(100, gpus=0.1) == [200], "two learning rates"
-    assert agents(400, gpus=0.1) == [200] * 4
+    assert agents(400, gpus=0.1) == [800]
+    assert agents(400, gpus=0.25) == [400] * 2
+    assert agents(400, gpus=1.0) == [200] * 4
     assert agents(140, gpus=0.1) == [280]
     assert len(agents(100, gpus=0.0)) > 1
 

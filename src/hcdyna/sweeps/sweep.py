@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,7 +143,9 @@ def plan(
     together = {name: study.together or most(group) for name, group in groups.items()}
     if here is None and not study.together:
         fewest = planning.FEWEST_AGENTS_ON_GPU if on_gpu else 1
-        together = calibration.together(groups, together, measured, workers, fewest)
+        # Workers that share a device do not do more of a program together than one of them alone.
+        apart = math.ceil(workers * gpus - 1e-9) if 0 < gpus < 1 else workers
+        together = calibration.together(groups, together, measured, apart, fewest)
     there = planning.by_program([each for each in new if each.cell.key in done])
     ready = planning.split(there, {name: planning.usual_together(x) for name, x in there.items()})
     listed, waiting = len(asked) - len(new), len((known & asked.keys()) - done)
