@@ -58,6 +58,9 @@ def main(options: Options) -> int:
     if unknown:
         print(f"{unknown[0]}: must be one of {', '.join(cells)}")
         return 2
+    if options.commit is not None and (options.other is not None or options.tf32):
+        print("--commit: trains nothing, so that it goes with neither --other nor --tf32")
+        return 2
     if options.tf32:
         round_products()
     chances = []
@@ -78,6 +81,9 @@ def main(options: Options) -> int:
                 f"{described(b)} on {here.record['versions']['device']}, p = {chances[-1]:.2g}",
                 flush=True,
             )
+    if not chances:
+        print(f"{options.figure}: no cell has seeds to compare")
+        return 2
     corrected = min(holm(np.array(chances)))
     print(f"the smallest of {len(chances)}: p = {min(chances):.2g}, {corrected:.2g} with Holm")
     return int(corrected < 0.01)

@@ -1,6 +1,6 @@
-// Enough of CUDA to run a kernel on a CPU: a thread for each of a block's, one block after the other.
-// Shuffles and products of tensor cores make all lanes of a warp wait for each other, which on a GPU
-// orders no memory: a __syncwarp() that is missing beside one is not noticed here.
+// Enough of CUDA to run a kernel on a CPU: a thread for each of a block's, one block after the
+// other. Shuffles and products of tensor cores make all lanes of a warp wait for each other, which
+// on a GPU orders no memory: a __syncwarp() that is missing beside one is not noticed here.
 #pragma once
 #include <algorithm>
 #include <barrier>
@@ -85,6 +85,7 @@ void launch(unsigned blocks, unsigned threads, Kernel kernel) {
   for (unsigned block = 0; block < blocks; ++block) {
     all_threads = std::make_unique<std::barrier<>>(threads);
     warps.clear();
+    for (auto& four : dynamic_shared_memory) four = {NAN, NAN, NAN, NAN};  // nobody has written yet
     for (unsigned warp = 0; warp < threads / 32; ++warp) warps.push_back(std::make_unique<Warp>());
     std::vector<std::thread> running;
     for (unsigned thread = 0; thread < threads; ++thread)

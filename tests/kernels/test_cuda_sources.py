@@ -27,11 +27,13 @@ from hcdyna import (
     LearnedModel,
     MountainCar,
 )
+from hcdyna.kernels import model
 from hcdyna.kernels.build import FOLDER
+from hcdyna.kernels.library import CannotBuild
 from hcdyna.kernels.model import of_many
 from hcdyna.kernels.plan import GREEDY
 from hcdyna.kernels.sizes import sizes
-from hcdyna.models.fitting import Learned
+from hcdyna.models.fitting import Learned, Lesson
 from hcdyna.numerics import ring
 from hcdyna.numerics.networks import mlp
 from hcdyna.planning import MiniBatches, plan
@@ -316,6 +318,49 @@ def test_a_model_learns_the_same(environment, settings, precise, tmp_path):
     ):
         change = np.linalg.norm(one - before)
         assert np.linalg.norm(other - one) <= (2e-3 if precise else 0.05) * change
+
+
+@pytest.mark.parametrize("where", [0, 2, 4], ids=["W1", "W2", "W3"])
+def test_what_is_not_a_number_stays_so(where, tmp_path):
+    """Rounding to TF32 would make numbers of it, and a diverged model would look sound."""
+    widths, rows = (3, 32, 32, 5), 9
+    leaves, structure = jax.tree.flatten(mlp(widths).init(jax.random.key(0)))
+    leaves[where] = leaves[where].at[1, 1].set(jnp.nan)
+    params, zeros = jax.tree.unflatten(structure, leaves), jax.tree.map(jnp.zeros_like, leaves)
+    moments = jax.tree.unflatten(structure, zeros)
+    reals = jax.random.normal(jax.random.key(1), (rows, 7))
+    ones = jnp.ones(rows)
+    lesson = Lesson(reals[:, :3], jnp.zeros(rows, int), reals[:, 3:], 0 * ones, ones, ones)
+    fit = fit_for(tmp_path, precise=False)(widths, "relu", rows)
+    power = (jnp.float32(0.9), jnp.float32(0.999))
+    found = fit(params, moments, moments, power, 1e-3, lesson)
+    assert all(np.isnan(x).all() for x in jax.tree.leaves((found.params, found.loss)))
+
+
+def test_networks_that_do_not_fit_have_no_kernel(monkeypatch):
+    """Neither are there any where the compiler fails."""
+    made = []
+    monkeypatch.setattr(model, "why_not", lambda: None)
+    monkeypatch.setattr(model, "target", lambda kernel, **sizes: made.append((kernel, sizes)))
+    assert model.fit_for((6, 64, 64, 24), "relu", 160) is not None
+    assert model.apply_for((15, 32, 32, 32), "tanh") is not None
+    assert [kernel for kernel, _ in made] == ["fit", "answer"]
+    for widths in (
+        (6, 64, 24),
+        (6, 64, 32, 24),
+        (6, 48, 48, 24),
+        (16, 64, 64, 24),
+        (6, 64, 64, 33),
+    ):
+        assert model.fit_for(widths, "relu", 128) is model.apply_for(widths, "relu") is None
+    assert model.fit_for((6, 64, 64, 24), "relu", 161) is None
+
+    def fails(kernel, **sizes):
+        raise CannotBuild("too many rows")
+
+    monkeypatch.setattr(model, "target", fails)
+    assert model.fit_for((6, 64, 64, 24), "relu", 160) is None
+    assert model.apply_for((6, 64, 64, 24), "relu") is None
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hcdyna.statistics import draws
 from hcdyna.statistics.draws import mean_draws, mean_within, sum_draws
 
 RNG = np.random.default_rng(0)
@@ -106,3 +107,11 @@ def test_one_seed_without_bounds_says_nothing():
 def test_scores_outside_their_bounds_are_refused():
     with pytest.raises(ValueError, match=r"within their bounds, 0\.0 and 1\.0"):
         mean_draws(np.array([0.5, 1.5]), UNIT)
+
+
+def test_weights_that_are_kept_are_those_that_would_be_drawn():
+    for case in ((5, 100, 0), (5, 100, (0, 1)), (6, 100, 0), (5, 50, 0)):
+        for _ in range(2):
+            kept, drawn = draws._kept(*case), draws._drawn(*case)
+            assert np.array_equal(np.concatenate(kept), np.concatenate(list(drawn)))
+    assert not np.array_equal(draws._kept(5, 100, 0)[0], draws._kept(5, 100, (0, 1))[0])

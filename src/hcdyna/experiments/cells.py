@@ -21,8 +21,8 @@ from hcdyna.settings.plain import settings_to_plain
 from hcdyna.settings.stored import as_of_before
 from hcdyna.statistics.verdicts import LOOKS
 
-MOST_SEEDS = 200
-"""In a block of further seeds: those of the paper's largest queue take 7 GB together."""
+MOST_IN_BLOCK = 200
+"""Further seeds in a block: with the paper's largest queue so many take 7 GB."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Cell:
         ends = [self.seeds]
         for look in LOOKS:
             if self.seeds < look <= seeds:
-                parts = -(-(look - ends[-1]) // MOST_SEEDS)
+                parts = -(-(look - ends[-1]) // MOST_IN_BLOCK)
                 ends += [ends[-1] + (look - ends[-1]) * i // parts for i in range(1, parts)]
                 ends.append(look)
         return [

@@ -24,6 +24,18 @@ __device__ inline float sum_over_warp(float x) {
   return x;
 }
 
+// Bytes of shared memory that a block may have. Where a kernel needs more it does not compile, and
+// the plain program runs.
+#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
+constexpr size_t SHARED_MEMORY = 227 * 1024;
+#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
+constexpr size_t SHARED_MEMORY = 163 * 1024;
+#elif __CUDA_ARCH__ == 750
+constexpr size_t SHARED_MEMORY = 64 * 1024;
+#else
+constexpr size_t SHARED_MEMORY = 96 * 1024;
+#endif
+
 inline ffi::Error launched() {
   cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return ffi::Error::Success();

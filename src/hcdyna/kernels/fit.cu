@@ -101,7 +101,8 @@ __device__ inline void errors(Shared& s, const Fit& in, size_t network, int warp
     for (int c = 0; c < 4; ++c) t1[j][c] *= slope(h1[j][c]);
 }
 
-// The sum over all rows of the products of 16 lines `left` (line, row) and columns 8 `j` … of a layer.
+// The sum over all rows of the products of 16 lines `left` (line, row) and columns 8 `j` … of
+// a layer.
 template <typename Left>
 __device__ inline void over_rows(Tile& sum, Left left, const float* right, int j, int g, int t) {
   Tile parts[2] = {};  // so that products need not wait for each other
@@ -116,6 +117,7 @@ __device__ inline void over_rows(Tile& sum, Left left, const float* right, int j
 }
 
 __global__ void __launch_bounds__(THREADS) fit_kernel(Fit in) {
+  static_assert(sizeof(Shared) <= SHARED_MEMORY, "too many rows, units or outputs");
   extern __shared__ float4 raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw);
   const size_t network = blockIdx.x;
@@ -197,8 +199,8 @@ __global__ void __launch_bounds__(THREADS) fit_kernel(Fit in) {
         descend(5, network * O + o, total);
       }
     } else if (lines < 0) {
-      over_rows(
-          sum, [&](int line, int row) { return s.inputs[line * LINE + row]; }, s.behind, tile, g, t);
+      auto inputs = [&](int line, int row) { return s.inputs[line * LINE + row]; };
+      over_rows(sum, inputs, s.behind, tile, g, t);
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
         const int line = g + 8 * (c >> 1), unit = 8 * tile + 2 * t + (c & 1);
@@ -206,9 +208,9 @@ __global__ void __launch_bounds__(THREADS) fit_kernel(Fit in) {
         if (line == D) descend(1, network * H + unit, sum[c]);
       }
     } else {
-      const float* faults = s.faults + 16 * lines * LINE;
-      over_rows(
-          sum, [&](int line, int row) { return faults[line * LINE + row]; }, s.before, tile, g, t);
+      const float* first_line = s.faults + 16 * lines * LINE;
+      auto faults = [&](int line, int row) { return first_line[line * LINE + row]; };
+      over_rows(sum, faults, s.before, tile, g, t);
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
         const int o = 16 * lines + g + 8 * (c >> 1), unit = 8 * tile + 2 * t + (c & 1);

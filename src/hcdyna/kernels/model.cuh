@@ -18,12 +18,26 @@ __device__ inline void forward(const Net& net, const float (&x)[2][D], Layer& h1
                                Outputs& out, int g, int t) {
   // In float32 always: the targets of differences are small beside what they are sums of.
   hidden_layers<true>(net.lines, net.w2, x, h1, h2, g, t);
+  // 0, unless a unit of a row is not finite; see `sound`.
+  float off[2] = {sound(x[0]), sound(x[1])};
+#pragma unroll
+  for (int j = 0; j < NT; ++j)
+#pragma unroll
+    for (int c = 0; c < 4; ++c) off[c / 2] += (h1[j][c] - h1[j][c]) + (h2[j][c] - h2[j][c]);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    off[r] += __shfl_xor_sync(ALL, off[r], 1);
+    off[r] += __shfl_xor_sync(ALL, off[r], 2);
+  }
 #pragma unroll
   for (int j = 0; j < OT; ++j)
 #pragma unroll
-    for (int c = 0; c < 4; ++c) out[j][c] = net.b3[8 * j + 2 * t + c % 2] + sound(x[c / 2]);
+    for (int c = 0; c < 4; ++c) out[j][c] = net.b3[8 * j + 2 * t + c % 2] + off[c / 2];
   multiply_layer<true>(out, h2, net.w3, g, t);
 }
+
+// A weight; what is not a number as one that rounding to TF32 leaves as it is.
+__device__ inline float kept(float w) { return w == w ? w : __uint_as_float(0x7fc00000u); }
 
 // Of one network, from global memory, by all threads of a block; W2 and W3 also as they lie there,
 // for the way back, if there is room for them.
@@ -40,13 +54,13 @@ __device__ inline void fetch(Net& net, const float* const (&from)[6], size_t net
   for (int i = thread; i < H * H; i += threads) {
     const int block = i / 32, lane = i % 32;
     const int row = block / (H / 8) * 4 + lane / 8, column = block % (H / 8) * 8 + lane % 8;
-    const float w = from[2][network * H * H + row * H + column];
+    const float w = kept(from[2][network * H * H + row * H + column]);
     net.w2[column * STRIDE + row] = w;
     if (w2) w2[row * STRIDE + column] = w;
   }
   for (int i = thread; i < H * 8 * OT; i += threads) {
     const int row = i / (8 * OT), column = i % (8 * OT);
-    const float w = column < O ? from[4][network * H * O + row * O + column] : 0.f;
+    const float w = column < O ? kept(from[4][network * H * O + row * O + column]) : 0.f;
     net.w3[column * STRIDE + row] = w;
     if (w3) w3[row * stride + column] = w;
   }

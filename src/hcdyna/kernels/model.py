@@ -34,10 +34,16 @@ def fit_for(widths: tuple[int, ...], activation: str, rows: int) -> Fit | None:
     sizes = sizes_of(widths, activation)
     if sizes is None or rows > MOST_ROWS:
         return None
+
+    def name() -> str:
+        return target("fit", ROWS=rows, PRECISE=int(precise()), **sizes)
+
     try:
-        return fit_by(target("fit", ROWS=rows, PRECISE=int(precise()), **sizes))
+        name()
     except CannotBuild:
         return None
+    # Asked again when it is traced, since the precision may be another one then.
+    return lambda *step: fit_by(name())(*step)
 
 
 def apply_for(widths: tuple[int, ...], activation: Activation) -> Apply | None:

@@ -82,8 +82,8 @@ __device__ inline float2 pair(const float* lines, int line, int tile, int t) {
   return *reinterpret_cast<const float2*>(lines + line * H + 8 * tile + 2 * t);
 }
 
-// Activations of both hidden layers for this lane's two rows x [2, D]. Lines: W1, b1 and b2; `w2` is
-// W2 transposed.
+// Activations of both hidden layers for this lane's two rows x [2, D]. Lines: W1, b1 and b2; `w2`
+// is W2 transposed.
 template <bool precise = PRECISE>
 __device__ inline void hidden_layers(const float* lines, const float* w2, const float (&x)[2][D],
                                      Layer& h1, Layer& h2, int g, int t) {

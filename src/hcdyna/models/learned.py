@@ -84,7 +84,9 @@ class LearnedModel:
         reward = reward and careful("LearnedModel.reward", reward)
         if self.terminated is not None:
             end = careful("LearnedModel.terminated", self.terminated)
-        model = ensemble(env, learning, reward, end, fit_for, apply_for)
+        # Members are mapped over first, so that what asks one network at once would not see it.
+        alone = apply_for if self.members == 1 else None
+        model = ensemble(env, learning, reward, end, fit_for, alone)
         if self.trust == "trust":
             return model
         d = len(env.spec.low)

@@ -27,7 +27,7 @@ Arm = tuple[int, np.ndarray | float]
 """+1 or −1, and scores [seeds, …] of an algorithm, or a number that is known."""
 Seed = int | tuple[int, int]
 MOST_KEPT = 25_000_000
-"""Weights that are kept for other arms: 200 MB."""
+"""Weights of a kind that are kept for other arms: 200 MB, of four kinds at most."""
 
 
 class Draws(NamedTuple):
@@ -136,7 +136,7 @@ def _drawn(seeds: int, draws: int, seed: Seed) -> Iterator[np.ndarray]:
         yield weights / weights.sum(axis=1, keepdims=True)
 
 
-@functools.lru_cache(maxsize=12)  # to draw them takes far longer than to use them
+@functools.lru_cache(maxsize=4)  # to draw them takes far longer than to use them
 def _kept(seeds: int, draws: int, seed: Seed) -> list[np.ndarray]:
     """The same, once for all arms with so many seeds."""
     return list(_drawn(seeds, draws, seed))
