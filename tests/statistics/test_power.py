@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hcdyna.statistics.power import outlook, sampled, verdict_shares
+from hcdyna.statistics.power import outlook, sampled, seeds_after_correction, verdict_shares
 from hcdyna.statistics.verdicts import Verdict, signed
 
 UNIT = (0.0, 1.0)
@@ -71,3 +71,10 @@ def test_runs_that_diverged_leave_it_open():
     bad = np.array([*np.linspace(0, 1, 99), -np.inf])
     found = outlook(signed(bad, np.linspace(0, 1, 100)), "better", 0.02, None, 100)
     assert found == (np.inf, Verdict.UNDECIDED)
+
+
+def test_a_correction_asks_for_more_seeds():
+    """0.004 is enough alone; among ten it must be 0.0005, and z grows as the root of the seeds."""
+    assert seeds_after_correction(0.004, 10, 100) == 400
+    assert seeds_after_correction(0.004, 10, 1_000) == 2_400
+    assert seeds_after_correction(1e-9, 10, 1_000) == 1_100, "more than there are"

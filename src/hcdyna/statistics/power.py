@@ -120,6 +120,15 @@ def times_enough(gaps: list[tuple[float, float]]) -> float:
     return high
 
 
+def seeds_after_correction(p: float, comparisons: int, seeds: int) -> int:
+    """How many seeds make a p-value, which is below the LEVEL with so many, small enough for the
+    strictest of Holm's levels: z grows as the root of their number."""
+    wanted = NORMAL.inv_cdf(1 - LEVEL / comparisons) + NORMAL.inv_cdf(POWER)
+    needed = seeds * (wanted / NORMAL.inv_cdf(1 - p)) ** 2
+    looks = [look for look in LOOKS if look > seeds and look >= needed]
+    return looks[0] if looks else two_digits(max(needed, 1.1 * seeds))
+
+
 def two_digits(number: float) -> int:
     """Such a number is a guess, and looks like one."""
     return int(float(f"{number:.1e}"))

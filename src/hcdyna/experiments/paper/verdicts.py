@@ -19,6 +19,7 @@ from hcdyna.experiments.claims import (
 )
 from hcdyna.experiments.paper.scale import Scale
 from hcdyna.experiments.scores import Scores
+from hcdyna.statistics.power import seeds_after_correction
 from hcdyna.statistics.verdicts import LOOKS, SILENT, Combine, Verdict
 
 CLAIMS = Path(__file__).parent / "claims.yaml"
@@ -117,8 +118,12 @@ def seeds_needed(answers: list[Answer], how: Combine) -> float:
     """Seeds that will probably decide an undecided claim: those of the first comparison that can
     settle it alone, or else those of all."""
     alone = Verdict.CONTRADICTED if how == "all" else Verdict.REPRODUCED
-    if any(x.verdict is alone for x in answers):  # but for Holm's correction it would be decided
-        return next((look for look in LOOKS if look > answers[0].look), math.inf)
+    shown = [x for x in answers if x.verdict is alone]
+    if shown:  # but for Holm's correction it would be decided
+        loud = sum(x.verdict not in SILENT for x in answers)
+        return min(
+            seeds_after_correction(getattr(x.comparison, f"p_{alone}"), loud, x.look) for x in shown
+        )
     ahead = [x.outlook for x in answers if x.outlook is not None]
     settling = [x.seeds for x in ahead if x.verdict is alone]
     return min(settling) if settling else max((x.seeds for x in ahead), default=math.inf)
