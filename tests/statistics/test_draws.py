@@ -112,6 +112,15 @@ def test_scores_outside_their_bounds_are_refused():
 def test_weights_that_are_kept_are_those_that_would_be_drawn():
     for case in ((5, 100, 0), (5, 100, (0, 1)), (6, 100, 0), (5, 50, 0)):
         for _ in range(2):
-            kept, drawn = draws._kept(*case), draws._drawn(*case)
-            assert np.array_equal(np.concatenate(kept), np.concatenate(list(drawn)))
-    assert not np.array_equal(draws._kept(5, 100, 0)[0], draws._kept(5, 100, (0, 1))[0])
+            kept, drawn = (np.concatenate([*f(*case)]) for f in (draws._kept, draws._drawn))
+            assert np.array_equal(kept, drawn)
+    one, other = draws._kept(5, 100, 0), draws._kept(5, 100, (0, 1))
+    assert not np.array_equal([*one], [*other])
+
+
+def test_no_more_weights_are_kept_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(draws, "KEPT", {})
+    monkeypatch.setattr(draws, "MOST_KEPT", 1_300)
+    for seeds in (5, 2, 5, 4, 20):
+        assert np.concatenate([*draws._kept(seeds, 100, 0)]).shape == (100, seeds + 1)
+    assert [seeds for seeds, _, _ in draws.KEPT] == [5, 4], "20 are too many, 2 the oldest"

@@ -13,7 +13,7 @@ minus upper ones of arms that are taken away (Fay, Proschan & Brittain 2015).
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +26,10 @@ Bounds = tuple[float, float]
 Arm = tuple[int, np.ndarray | float]
 """+1 or −1, and scores [seeds, …] of an algorithm, or a number that is known."""
 Seed = int | tuple[int, int]
-MOST_KEPT = 25_000_000
-"""Weights of a kind that are kept for other arms: 200 MB, of four kinds at most."""
+MOST_KEPT = 75_000_000
+"""Weights that are kept for other arms: 600 MB."""
+KEPT: dict[tuple[int, int, Seed], list[np.ndarray]] = {}
+"""These, by seeds, draws, and the seed of the draws."""
 
 
 class Draws(NamedTuple):
@@ -117,9 +119,8 @@ def _by_gaffke(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Dirichlet(1, …, 1) weights on all scores and one more."""
     seeds = len(columns)
-    some = _kept if draws * (seeds + 1) <= MOST_KEPT else _drawn
     inner, extra = [], []
-    for weights in some(seeds, draws, seed):
+    for weights in _kept(seeds, draws, seed):
         inner.append(weights[:, :seeds] @ columns)
         extra.append(weights[:, seeds:])
     seen, unseen = np.concatenate(inner), np.concatenate(extra)
@@ -136,10 +137,18 @@ def _drawn(seeds: int, draws: int, seed: Seed) -> Iterator[np.ndarray]:
         yield weights / weights.sum(axis=1, keepdims=True)
 
 
-@functools.lru_cache(maxsize=4)  # to draw them takes far longer than to use them
-def _kept(seeds: int, draws: int, seed: Seed) -> list[np.ndarray]:
-    """The same, once for all arms with so many seeds."""
-    return list(_drawn(seeds, draws, seed))
+def _kept(seeds: int, draws: int, seed: Seed) -> Iterable[np.ndarray]:
+    """The same, drawn once for all arms with so many seeds, which takes longer than to use them."""
+    case = (seeds, draws, seed)
+    if draws * (seeds + 1) > MOST_KEPT:
+        return _drawn(*case)
+    found = KEPT.pop(case, None)
+    if found is None:
+        found = list(_drawn(*case))
+    KEPT[case] = found
+    while sum(x.size for some in KEPT.values() for x in some) > MOST_KEPT:
+        KEPT.pop(next(iter(KEPT)))  # that was asked for least recently
+    return found
 
 
 def _by_t(
