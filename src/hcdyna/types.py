@@ -142,8 +142,8 @@ class Agent(NamedTuple):
     """Set by Q-learning with our perceptron, for which there are kernels."""
     shown: Agent | None = None
     """As evaluations see it, where that differs: with other parameters of the same state."""
-    plan: Callable[[Any, Any, Array | None], tuple[Any, Info]] | None = None
-    """state, mini-batches, how many → n × `update` in one call; set only by `accelerate`."""
+    plan: Callable[[Any, Any, Array | None], tuple[Any, Info] | None] | None = None
+    """state, mini-batches, how many → n × `update` in one call, or None; set by `accelerate`."""
 
     @property
     def covered(self) -> Perceptron | None:

@@ -26,6 +26,7 @@ from hcdyna import (
     train,
 )
 from hcdyna.kernels import accelerate
+from hcdyna.kernels.library import CannotBuild
 from hcdyna.kernels.sizes import why_not_covered
 from hcdyna.numerics import ring
 from hcdyna.numerics.networks import mlp
@@ -232,3 +233,25 @@ def test_a_function_that_was_replaced_is_not_covered():
     for name in ("update", "value", "greedy"):
         changed = agent._replace(**{name: lambda *arguments: None})
         assert why_not_covered(changed.covered, env).startswith("the agent is not a perceptron")
+
+
+def test_planning_is_plain_where_no_kernel_can_be_compiled_for_its_rows(monkeypatch):
+    """As where a GPU has too little shared memory for them."""
+
+    def fails(*given):
+        raise CannotBuild("too many rows")
+
+    def trained(kernels):
+        training = Training(steps=60, warmup=40, kernels=kernels, replay_size=100)
+        settings = Settings(GridWorld(), DQN(1e-2), training=training)
+        return train(settings, seeds=1, progress=False).state(seed=0).agent.params
+
+    right = trained("off")
+    broken = accelerate.CPU._replace(plan=fails)
+    monkeypatch.setattr(accelerate, "kernels_here", lambda: broken)
+    with pytest.warns(UserWarning, match="planning is plain: too many rows"):
+        found = trained("auto")
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(right), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    with pytest.raises(SettingsError, match="kernels = 'on': too many rows; use auto or off"):
+        trained("on")

@@ -4,14 +4,13 @@ A fast version comes in through a function that is there anyway, the agent's `pl
 `climb`; who has none runs plain.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from hcdyna.kernels import climb as gpu_climb
 from hcdyna.kernels import look as gpu_look
@@ -25,6 +24,8 @@ from hcdyna.kernels.cpu import joints, threefry
 from hcdyna.kernels.cpu import plan as cpu_plan
 from hcdyna.kernels.cpu.coverage import widths
 from hcdyna.kernels.cpu.joints import quick_joints
+from hcdyna.kernels.library import CannotBuild
+from hcdyna.kernels.look import quick_looks
 from hcdyna.models.fitting import ApplyFor, FitFor
 from hcdyna.numerics.devices import start
 from hcdyna.numerics.packing import PLAIN, Joints, is_key
@@ -33,7 +34,7 @@ from hcdyna.search_control.frequency import ValueOrFrequency
 from hcdyna.search_control.td_error import LogTDError
 from hcdyna.settings import Settings
 from hcdyna.settings.errors import SettingsError
-from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron, Scene
+from hcdyna.types import Agent, Array, Box, Environment, Info, Key, Perceptron
 
 Climb = Callable[..., tuple[Array, Array]]
 """`climbing.climb_along`, or a faster version of it."""
@@ -113,8 +114,13 @@ def accelerate(settings: Settings, env: Environment, agent: Agent) -> Accelerate
         return Accelerated(agent, None, f"plain: {reason}")
     box, known = env.project, perceptron
 
-    def fast_plan(state: Any, batches: Any, count: Array | None) -> tuple[Any, Info]:
-        return kernels.plan(known, env, state, batches, count)
+    def fast_plan(state: Any, batches: Any, count: Array | None) -> tuple[Any, Info] | None:
+        try:
+            return kernels.plan(known, env, state, batches, count)
+        except CannotBuild as why:  # these rows are too many for this device
+            refuse_plain(str(why) if choice == "on" else None)
+            warnings.warn(f"planning is plain: {why}", stacklevel=2)
+            return None
 
     def fast_climb(state: Any, value: Callable[[Array], Array]) -> Climb:
         def along(noise: Array, start: Array, criterion: Any = value, **how: Any) -> Any:
@@ -168,32 +174,6 @@ def why_plain(criterion: Any, value: Any, box: Any, how: dict[str, Any]) -> str 
     if how.get("restarts") is not None:
         return "restarts"
     return None if how.get("accept_first", True) else "s̃ at the start"
-
-
-def quick_looks(scene: Scene, look: Callable[..., Any], state: Any, known: Perceptron) -> Scene:
-    """The scene with V̂, its greedy action and V′ by one kernel each, where they are those of the
-    agent as it was built."""
-
-    @jax.custom_vjp
-    def value(params: Any, obs: Array) -> Array:
-        return jnp.max(look(params, obs, known, scene.env)[0])
-
-    def forward(params: Any, obs: Array) -> tuple[Array, Array]:
-        q, gradient = look(params, obs, known, scene.env)
-        return jnp.max(q), gradient
-
-    value.defvjp(forward, lambda gradient, weight: (None, weight * gradient))
-
-    def greedy(obs: Array) -> Array:
-        q, _ = look(state.params, obs, known, scene.env)
-        return jnp.argmax(q).astype(jnp.int32)
-
-    own_greedy, _, _, _, own_target = known.functions
-    if getattr(scene.greedy, "func", None) is own_greedy:
-        scene = scene._replace(greedy=greedy)
-    if getattr(scene.target, "func", None) is own_target:
-        scene = scene._replace(target=partial(value, state.target))
-    return scene._replace(value=partial(value, state.params))
 
 
 def refuse_plain(reason: str | None) -> None:

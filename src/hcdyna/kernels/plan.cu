@@ -217,6 +217,7 @@ __device__ inline void column(float (&b)[KS][2], const float* layer, int tile, i
 }
 
 __global__ void __launch_bounds__(THREADS) plan_kernel(Plan in) {
+  static_assert(sizeof(Shared) <= SHARED_MEMORY, "too many rows or units");
   extern __shared__ float4 raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw);
   const size_t agent = blockIdx.x;

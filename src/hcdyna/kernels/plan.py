@@ -28,14 +28,8 @@ def plan(
     updates, rows = batches.replayed.reward.shape
     m = 0 if batches.rows is None else batches.rows.states.shape[1]
     fallback = m > 0 and batches.simulated is not None
-    name = target(
-        "plan",
-        SIMULATED=m,
-        REPLAYED=rows - m if fallback else rows,
-        FALLBACK=int(fallback),
-        PRECISE=int(precise()),
-        **sizes(perceptron, env),
-    )
+    how = {"SIMULATED": m, "REPLAYED": rows - m if fallback else rows, "FALLBACK": int(fallback)}
+    name = target("plan", PRECISE=int(precise()), **how, **sizes(perceptron, env))
     numbers = [
         jnp.asarray(perceptron.learning_rate, jnp.float32),
         jnp.asarray(updates if count is None else count, jnp.int32),

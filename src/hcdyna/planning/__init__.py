@@ -128,7 +128,9 @@ def plan(
     holds the TD errors [n, b] of all rows.
     """
     if agent.plan is not None and not (tell or isinstance(batches.rows, Transition)):
-        return agent.plan(state, batches, count)
+        found = agent.plan(state, batches, count)
+        if found is not None:
+            return found
 
     def step(state: Any, turn: tuple[Array, MiniBatches]) -> tuple[Any, Info]:
         batch, weight, doubtful = complete(agent, state, turn[1], scene)
