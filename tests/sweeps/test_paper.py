@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from hcdyna import DQN, HillClimbing, Settings, Training
+from hcdyna import DQN, HillClimbing, LearnedModel, Settings, Training
 from hcdyna.cli import main
 from hcdyna.experiments import running, unfinished
 from hcdyna.experiments.cells import Cell, CellStore
@@ -76,6 +76,12 @@ def test_cells_share_a_program_where_they_can():
     assert [len(group) for group in groups] == [3, 1, 1, 1], "another n is slow to wait for"
     groups = planning.by_program(asked(cells), on_gpu=True).values()
     assert [len(group) for group in groups] == [4, 1, 1], "a kernel of a GPU does not wait"
+    learned = [
+        Cell(dataclasses.replace(each.settings, model=LearnedModel()), 2)
+        for each in (cells[0], cells[2], cells[3])
+    ]
+    groups = planning.by_program(asked(learned), on_gpu=True).values()
+    assert [len(group) for group in groups] == [2, 1], "but a model would answer for the largest n"
 
 
 def test_as_many_cells_are_trained_at_once_as_fit_into_memory(monkeypatch):

@@ -7,6 +7,7 @@ from typing import Any
 
 from hcdyna.experiments.cells import Cell
 from hcdyna.experiments.running import beside_settings, trainer_of
+from hcdyna.models.true import TrueModel
 from hcdyna.planning.budget import MIXING_RATE, PLANNING_STEPS
 from hcdyna.runs.record import commit
 from hcdyna.settings import traced_numbers, with_numbers
@@ -48,9 +49,11 @@ def program_of(cell: Cell, on_gpu: bool = False) -> str:
     """A name for the program of a cell: that of all which differ in traced numbers and ρ only.
 
     A fused kernel on a GPU takes as many planning updates as its agent wants, so that those with
-    another n share it; elsewhere all agents of a program wait for those with the largest n."""
+    another n share it, unless a model would have to answer as many questions for each as for the
+    largest n; elsewhere all agents of a program wait for those with the largest n."""
     free = dict.fromkeys(traced_numbers(cell.settings)) | {MIXING_RATE: None}
-    if on_gpu and cell.settings.training.planning_steps > 0:
+    asks_little = isinstance(cell.settings.model, TrueModel)
+    if on_gpu and asks_little and cell.settings.training.planning_steps > 0:
         free |= {PLANNING_STEPS: None}
     shared = settings_to_plain(with_numbers(cell.settings, free))
     return named([json.dumps([shared, beside_settings(cell)], sort_keys=True)])
