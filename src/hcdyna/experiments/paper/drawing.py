@@ -126,7 +126,7 @@ def legend(
     """One legend above all panels, or above those at the right, headed by what holds for all."""
     found = entries(lines)
     seeds = sorted({len(line.result.returns) for line in lines})
-    many = f"{seeds[0]:,}" if len(seeds) == 1 else f"{seeds[0]:,} to {seeds[-1]:,}"
+    many = " to ".join(dict.fromkeys(f"{count:,}" for count in seeds[:1] + seeds[-1:]))
     heading = f"{title}mean of {many} seeds and 95% band"
     if warmup:
         heading += "; grey line: end of warm-up"
