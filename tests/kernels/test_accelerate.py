@@ -15,6 +15,7 @@ from hcdyna import (
     Frequency,
     GridWorld,
     HillClimbing,
+    LearnedModel,
     PrioritisedReplay,
     Rollouts,
     Settings,
@@ -233,6 +234,20 @@ def test_a_function_that_was_replaced_is_not_covered():
     for name in ("update", "value", "greedy"):
         changed = agent._replace(**{name: lambda *arguments: None})
         assert why_not_covered(changed.covered, env).startswith("the agent is not a perceptron")
+
+
+@pytest.mark.parametrize(("hidden", "covered"), [((32, 32), True), ((40, 40), False)])
+def test_a_learned_model_without_a_kernel_is_said(hidden, covered):
+    settings = Settings(model=LearnedModel(hidden=hidden))
+    said = trainer.kernels_used(settings)
+    if not said.startswith("fused"):
+        pytest.skip(said)
+    plain = "fused; the learned model's gradient step is plain"
+    assert said == ("fused" if covered else plain)
+    if not covered:
+        strict = dataclasses.replace(settings, training=Training(kernels="on"))
+        with pytest.raises(SettingsError, match="gradient step is plain; use auto or off"):
+            trainer.kernels_used(strict)
 
 
 def test_planning_is_plain_where_no_kernel_can_be_compiled_for_its_rows(monkeypatch):

@@ -14,7 +14,7 @@ from hcdyna.callbacks import is_true
 from hcdyna.dyna import compose, scene_of
 from hcdyna.gymnasium.theirs.environment import on_host
 from hcdyna.gymnasium.theirs.failure import HostFailed
-from hcdyna.kernels.accelerate import accelerate, refuse_plain, why_plain
+from hcdyna.kernels.accelerate import accelerate, for_models, refuse_plain, why_plain
 from hcdyna.numerics import ring
 from hcdyna.numerics.devices import mesh_for
 from hcdyna.runs import checkpoint
@@ -61,10 +61,15 @@ def plain_beside(settings: Settings, env: Environment) -> list[str]:
     """What search-control does in plain JAX though there are kernels, as seen from one step of it;
     nothing is computed."""
     training = settings.training
-    agent, model, strategy = (
-        part_of(settings, choice, env) for choice in ("agent", "model", "search_control")
-    )
     noticed: list[str | None] = []
+
+    def fit_for(*network: Any) -> Any:
+        found = for_models(settings)["fit_for"](*network)
+        noticed.append(None if found else "the learned model's gradient step is plain")
+        return found
+
+    agent, strategy = (part_of(settings, choice, env) for choice in ("agent", "search_control"))
+    model = part_of(settings, "model", env, fit_for=fit_for)
 
     def watched(function: Any) -> Any:
         def watching(*args: Any, **options: Any) -> Any:
