@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -15,6 +16,14 @@
 #define __global__
 #define __shared__ static
 #define __launch_bounds__(threads)
+
+using cudaStream_t = void*;
+using cudaError_t = int;
+constexpr int cudaSuccess = 0, cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
+static inline int cudaGetLastError() { return cudaSuccess; }
+static inline const char* cudaGetErrorString(int) { return ""; }
+template <typename Kernel>
+void cudaFuncSetAttribute(Kernel, int, size_t) {}
 
 using std::min;
 struct float2 {
@@ -81,6 +90,8 @@ static inline void __pipeline_wait_prior(int) {}
 
 template <typename Kernel>
 void launch(unsigned blocks, unsigned threads, Kernel kernel) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
   blockDim.x = threads;
   for (unsigned block = 0; block < blocks; ++block) {
     all_threads = std::make_unique<std::barrier<>>(threads);
