@@ -371,7 +371,14 @@ def test_many_questions_of_a_network_are_asked_at_once():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model_settings", [LearnedModel(hidden=(32, 32), batch_size=32), "true"])
+@pytest.mark.parametrize(
+    "model_settings",
+    [
+        LearnedModel(hidden=(32, 32), batch_size=32),
+        LearnedModel(hidden=(32, 32), batch_size=16, normalise=False, trust="replay"),
+        "true",
+    ],
+)
 def test_a_run_with_all_kernels_of_a_gpu(model_settings, monkeypatch):
     """From the settings to the parameters, two agents at once."""
     gpu = accelerate.GPU._replace(why_not=lambda perceptron, env: None)
