@@ -109,27 +109,18 @@ __global__ void __launch_bounds__(32) climb_kernel(Climb in) {
 
 static ffi::Error climb(cudaStream_t stream, int32_t most, ffi::RemainingArgs args,
                         ffi::RemainingRets rets) {
-  constexpr int COUNT = 13 + FREQUENCY;
-  const void* in[COUNT];
-  for (int i = 0; i < COUNT; ++i) {
-    auto buffer = args.get<ffi::AnyBuffer>(i);
-    if (buffer.has_error()) return buffer.error();
-    in[i] = buffer->untyped_data();
-  }
-  auto states = rets.get<ffi::AnyBuffer>(0);
-  auto accepted = rets.get<ffi::AnyBuffer>(1);
-  if (states.has_error()) return states.error();
-  if (accepted.has_error()) return accepted.error();
-  auto shape = (*accepted)->dimensions();
-  int steps = shape[shape.size() - 1], agents = 1;
-  for (size_t i = 0; i + 1 < shape.size(); ++i) agents *= shape[i];
-  auto f = [&](int i) { return static_cast<const float*>(in[i]); };
-  Climb arguments{{f(0), f(1), f(2), f(3), f(4), f(5)},
-                  f(6), f(7), f(8), f(9), f(10), f(11), f(12),
-                  static_cast<float*>((*states)->untyped_data()),
-                  static_cast<bool*>((*accepted)->untyped_data()), steps, most,
-                  static_cast<const bool*>(in[COUNT - 1])};
-  climb_kernel<<<agents, 32, 0, stream>>>(arguments);
+  Climb in{};
+  Buffers all{args, rets};
+  in.params = params_of(all);
+  const auto shape = all.shape_of_next();
+  in.noise = all.in(), in.start = all.in(), in.covariance = all.in();
+  in.step_size = all.in(), in.threshold = all.in(), in.low = all.in(), in.high = all.in();
+  if (FREQUENCY) in.on_value = all.in<bool>();
+  in.states = all.out(), in.accepted = all.out<bool>();
+  if (all.missing) return ffi::Error::InvalidArgument("climb: too few buffers");
+  in.steps = shape[shape.size() - 2], in.most = most;
+  const int agents = count_of(shape) / (in.steps * D);
+  climb_kernel<<<agents, 32, 0, stream>>>(in);
   return launched();
 }
 

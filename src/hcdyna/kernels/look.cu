@@ -20,21 +20,13 @@ __global__ void __launch_bounds__(32) look_kernel(Params params, const float* st
 }
 
 static ffi::Error look(cudaStream_t stream, ffi::RemainingArgs args, ffi::RemainingRets rets) {
-  const float* in[7];
-  for (int i = 0; i < 7; ++i) {
-    auto buffer = args.get<ffi::AnyBuffer>(i);
-    if (buffer.has_error()) return buffer.error();
-    in[i] = static_cast<const float*>(buffer->untyped_data());
-  }
-  auto q = rets.get<ffi::AnyBuffer>(0);
-  auto gradients = rets.get<ffi::AnyBuffer>(1);
-  if (q.has_error()) return q.error();
-  if (gradients.has_error()) return gradients.error();
-  const int agents = (*q)->element_count() / A;
-  const Params params{in[0], in[1], in[2], in[3], in[4], in[5]};
-  look_kernel<<<agents, 32, 0, stream>>>(params, in[6],
-                                         static_cast<float*>((*q)->untyped_data()),
-                                         static_cast<float*>((*gradients)->untyped_data()));
+  Buffers all{args, rets};
+  const Params params = params_of(all);
+  const int agents = count_of(all.shape_of_next()) / D;
+  const float* states = all.in();
+  float *q = all.out(), *gradients = all.out();
+  if (all.missing) return ffi::Error::InvalidArgument("look: too few buffers");
+  look_kernel<<<agents, 32, 0, stream>>>(params, states, q, gradients);
   return launched();
 }
 

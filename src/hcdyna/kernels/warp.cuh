@@ -1,7 +1,7 @@
 // The perceptron of one agent, held by one warp: a lane owns H/32 units of each hidden layer, and the
 // state is the same in every lane.
 #pragma once
-#include "common.cuh"
+#include "buffers.cuh"
 
 constexpr int A = ACTIONS;
 constexpr int U = H / 32;         // units per lane
@@ -10,6 +10,10 @@ constexpr int STRIDE = H + 1;     // keeps both a row and a column of W2 free of
 struct Params {
   const float *w1, *b1, *w2, *b2, *w3, *b3;  // [N, D, H] [N, H] [N, H, H] [N, H] [N, H, A] [N, A]
 };
+
+inline Params params_of(Buffers& all) {
+  return {all.in(), all.in(), all.in(), all.in(), all.in(), all.in()};  // in this order
+}
 
 struct Shared {
   alignas(16) float layer[H];

@@ -58,8 +58,8 @@ def kernels_used(settings: Settings) -> str:
 
 
 def plain_beside(settings: Settings, env: Environment) -> list[str]:
-    """What search-control does in plain JAX though there are kernels, as seen from one step of it;
-    nothing is computed."""
+    """What model and search-control do in plain JAX though there are kernels, as seen from one
+    step; nothing is computed."""
     training = settings.training
     noticed: list[str | None] = []
 
